@@ -11,16 +11,13 @@ import importlib
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import astuple
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.prefect_page import PrefectPage
 from callsheet.deployments.servers import find_running, point_at
-from callsheet.flows.executor import PLAIN, Steps
 from callsheet.flows.interruption import ASK, Interruption, Kind
 from callsheet.flows.shown import (
     Showing,
@@ -29,7 +26,7 @@ from callsheet.flows.shown import (
     publish_report,
     table_of_rows,
 )
-from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run import Run, Watch
 from callsheet.tasks.campaign.shown_states import (
     NAMES,
     PRODUCE,
@@ -57,23 +54,17 @@ DONE: Mapping[str, Kind] = {
 }
 
 
-class PrefectDisplay:
-    """Shows runs on a server; a run that it shows takes its `steps`."""
+def prefect_display(at: PrefectAddress, asked: Mapping[str, Any]) -> Watch:
+    """Return what has a server show runs, each from when it begins to make videos.
 
-    def __init__(self, at: PrefectAddress, *, asked: Mapping[str, Any]) -> None:
-        self.steps = Steps(*map(partial(partial, self._take), STEPS, astuple(PLAIN)))
-        self._at = at
-        self._asked = asked
-        self._shown: _ShownRun | None = None
+    A run without anything to do is not shown. A second round is a run of its own.
+    """
 
     @asynccontextmanager
-    async def shows(self, run: Run) -> AsyncIterator[None]:
-        """Have Prefect show the run, from when it begins to make videos.
-
-        A run without anything to do is not shown. A second round is a run of its own.
-        """
-        self._shown = shown = _ShownRun(run, self._at, self._asked)
+    async def shows(run: Run) -> AsyncIterator[None]:
+        shown = _ShownRun(run, at, asked)
         run.listeners.append(shown.on_snapshot)
+        run.takes = shown.take
         try:
             yield
         except BaseException as error:
@@ -81,22 +72,7 @@ class PrefectDisplay:
             raise
         await shown.leave(None)
 
-    async def _take(self, key: str, step: Any, run: Run, *ids: str | int) -> Any:
-        """Take a step, and show how it ends."""
-        assert self._shown is not None
-        page, label = self._shown.page, STEPS[key].format(*ids)
-        ended: asyncio.Future[ShownState] = asyncio.get_running_loop().create_future()
-        page.do(page.step(label, key, str(ids[1]) if key == PRODUCE else "0", ended))
-        try:
-            result = await step(run, *ids)
-        except BaseException as error:
-            ended.set_result(state_of_error(error, run))
-            raise
-        if key == PRODUCE:
-            page.do(self._shown.end_shard(ended, result, label))
-        else:
-            ended.set_result(ShownState("COMPLETED"))
-        return result
+    return shows
 
 
 class _ShownRun:
@@ -109,6 +85,23 @@ class _ShownRun:
         self._url = at.url
         self._showing = Showing(run, self.page)
         self._interruption = Interruption(run, self.page)
+
+    async def take(self, run: Run, key: str, step: Any, ids: tuple[Any, ...]) -> Any:
+        """Take a step, and show how it ends."""
+        label = STEPS[key].format(*ids)
+        ended: asyncio.Future[ShownState] = asyncio.get_running_loop().create_future()
+        dynamic_key = str(ids[1]) if key == PRODUCE else "0"
+        self.page.do(self.page.step(label, key, dynamic_key, ended))
+        try:
+            result = await step(run, *ids)
+        except BaseException as error:
+            ended.set_result(state_of_error(error, run))
+            raise
+        if key == PRODUCE:
+            self.page.do(self.end_shard(ended, result, label))
+        else:
+            ended.set_result(ShownState("COMPLETED"))
+        return result
 
     async def end_shard(
         self, ended: asyncio.Future[ShownState], states: Mapping[State, int], label: str

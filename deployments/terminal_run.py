@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager
 from decimal import Decimal
 from functools import partial
 
@@ -13,7 +13,7 @@ from rich.console import Console
 from callsheet.deployments.commands.check import show_sheet
 from callsheet.deployments.commands.options import typed_in
 from callsheet.deployments.commands.prune import prune
-from callsheet.deployments.prefect_run import PrefectDisplay, find_starter
+from callsheet.deployments.prefect_run import find_starter
 from callsheet.deployments.process import stopping
 from callsheet.deployments.progress import ProgressView
 from callsheet.deployments.tables import show_plan, show_urgent_rows
@@ -27,14 +27,14 @@ from callsheet.deployments.terminal import (
     say_moment,
     user_name,
 )
-from callsheet.flows.executor import PLAIN, run_sheet
+from callsheet.flows.executor import run_sheet
 from callsheet.tasks.aftercare.first_videos import say_waiting
 from callsheet.tasks.aftercare.waiting import waiting_rows
 from callsheet.tasks.campaign.approver import Approver
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_retirement
 from callsheet.tasks.campaign.report import say_elsewhere, say_outcome
-from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run import Run, Watch
 from callsheet.tasks.campaign.steps import say_hidden
 from callsheet.tasks.campaign.validity import check_not_taken_back, check_valid
 from callsheet.tasks.campaign.values import Plan, RunOutcome
@@ -48,16 +48,13 @@ from callsheet.tasks.values.amounts import as_text, count, in_credits
 from callsheet.tasks.webhooks.listener import check_address
 
 
-async def run_here(
-    args: Namespace, options: RunOptions, settings: Settings, prefect: PrefectDisplay | None
-) -> int:
+async def run_here(args: Namespace, options: RunOptions, settings: Settings, prefect: Watch) -> int:
     """Process a campaign from its sheet to its report; return the exit status."""
     find = partial(find_starter, settings.home, args.profile, verbose=args.verbose)
     outcome = await run_sheet(
         options,
         settings,
         _AtTerminal(args, settings),
-        PLAIN if prefect is None else prefect.steps,
         watch=partial(_shown, console=console_for(args), prefect=prefect),
         find_starter=None if args.workers is None else find,
     )
@@ -77,15 +74,14 @@ async def run_here(
 
 
 @asynccontextmanager
-async def _shown(run: Run, console: Console, prefect: PrefectDisplay | None) -> AsyncIterator[None]:
+async def _shown(run: Run, console: Console, prefect: Watch) -> AsyncIterator[None]:
     """Show the plan, the progress and the end, in Prefect too; stop the run at a signal."""
     run.on_plan = partial(_show, run, console)
     run.on_wait = _say_who_is_at_work
     run.on_note = say
-    display = nullcontext() if prefect is None else prefect.shows(run)
     async with _receiver_of_run(run):
         with stopping(run):
-            async with display:
+            async with prefect(run):
                 with ProgressView(console) as view:
                     run.listeners.append(view.on_snapshot)
                     run.on_quotes = view.quoting

@@ -13,7 +13,7 @@ from prefect.runtime import flow_run
 from callsheet.flows.consent import Consent
 from callsheet.flows.endings import callsheet_flow, end
 from callsheet.flows.executor import run_sheet
-from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_flow
+from callsheet.flows.flow_runs import run_name, set_up_flow
 from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPerson
 from callsheet.flows.perform import perform
 from callsheet.flows.watch import shown
@@ -115,7 +115,7 @@ async def run_campaign(
     options = _whole(options, saved, settings)
     consent = Consent(approve, settings, at_limit=options.at_limit, saved=saved)
     find_starter = None if options.workers is None else partial(worker_runs, profile)
-    running = partial(run_sheet, options, settings, consent, AS_TASKS)
+    running = partial(run_sheet, options, settings, consent)
     outcome = await running(watch=shown, find_starter=find_starter)
     return cast(CampaignResult, await end(outcome, needs_person or "failed"))
 
@@ -144,6 +144,6 @@ async def performed(
     """Perform a verb as this flow run, which approves once, however often Prefect starts it."""
     settings, plan_id = set_up_flow(profile), str(flow_run.id)
     performing = partial(perform, verb, ask, settings, approve_plan, watch=watch)
-    done = await performing(steps=AS_TASKS, plan_id=plan_id)
+    done = await performing(plan_id=plan_id)
     assert done.outcome is not None, "a flow makes what it approves"
     return await end(done.outcome)

@@ -38,7 +38,7 @@ from callsheet.tasks.runtime.errors import (
 
 P = ParamSpec("P")
 R = TypeVar("R")
-#: Names for a run that is not approved, and for one that leaves the campaign to another run.
+#: Names for a run whose plan waits for approval, and for one that leaves the campaign to another.
 NOT_APPROVED, ATTENDED = "NotApproved", "Attended"
 #: What a caller of a flow gets for a run that failed, by its exit status.
 _ERRORS: Final = {2: BadInput, 3: NeedsPerson, 4: SpendRefused}
@@ -115,19 +115,9 @@ def ending(
     return State(type=StateType[shown.type], name=shown.name, message=words, data=data)
 
 
-def needs_person(words: str, document: Mapping[str, Any]) -> State[Any]:
-    """Return the state of a run that needs attention."""
-    return ending(3, words, document)
-
-
-def not_approved(words: str, document: Mapping[str, Any] | None = None) -> State[Any]:
-    """Return the state of a run whose plan waits for approval, which is not an alarm."""
-    return Completed(name=NOT_APPROVED, message=words, data=document or {})
-
-
-def attended(words: str, document: Mapping[str, Any] | None = None) -> State[Any]:
-    """Return the state of a run that leaves the campaign to another run."""
-    return Completed(name=ATTENDED, message=words, data=document or {})
+def completed(name: str, words: str, document: Mapping[str, Any] | None = None) -> State[Any]:
+    """Return the state of a run that is no alarm, under a name of its own."""
+    return Completed(name=name, message=words, data=document or {})
 
 
 async def park(

@@ -1,23 +1,23 @@
 """The one executor: runs a sheet, or rows of the ledger, for every door.
 
 Doors differ in who approves (an `Approver`) and where the run is shown (a `Watch`). Neither of them
-changes what happens, nor does the way steps are called: as functions or Prefect tasks.
+changes what happens, nor does the way in which steps are taken: as functions or Prefect tasks.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import Any
 from uuid import uuid4
 
 from callsheet.tasks.aftercare.repairs import plan_repairs, repair
 from callsheet.tasks.campaign.approver import Approver
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import FindStarter, Run, Watch, open_run, unwatched
+from callsheet.tasks.campaign.shown_states import PRODUCE
 from callsheet.tasks.campaign.steps import (
     approve_step,
     plan_step,
@@ -47,7 +47,6 @@ async def run_sheet(
     options: RunOptions,
     settings: Settings,
     approver: Approver,
-    steps: Steps,
     *,
     watch: Watch = unwatched,
     begins: Callable[[], Awaitable[None]] | None = None,
@@ -72,14 +71,14 @@ async def run_sheet(
         async with opening(options, approver=approver) as run, watch(run):
             run.sheet = sheet
             try:
-                campaign = await prepare(run, steps)
+                campaign = await prepare(run)
             except SpendRefused:
                 if run.lacks_price:
-                    await _fetch(run, steps)
+                    await _fetch(run)
                 raise
             if begins is not None:
                 await begins()
-            outcome = await process(run, steps, campaign)
+            outcome = await process(run, campaign)
             charged += outcome.charged_this_run
             # People know of one run, however many rounds it has.
             run.outcome = replace(outcome, charged_this_run=charged)
@@ -90,38 +89,24 @@ async def run_sheet(
         approver = _LaterRound(approver, shown, settings)
 
 
-@dataclass(frozen=True)
-class Steps:
-    """The steps as functions of the run and row ids."""
-
-    read_sheet: Callable[[Run, str], Awaitable[str]]
-    plan_rows: Callable[[Run, str], Awaitable[None]]
-    quote_rows: Callable[[Run, str], Awaitable[None]]
-    produce_rows: Callable[[Run, str, int, str], Awaitable[Any]]
-    report_campaign: Callable[[Run, str], Awaitable[None]]
-
-
-PLAIN = Steps(read_step, plan_step, quote_step, produce_step, report_step)
-
-
-async def prepare(run: Run, steps: Steps) -> str:
+async def prepare(run: Run) -> str:
     """Read, plan, quote and approve; return the name of the campaign.
 
     Raise SheetError, SpendRefused, Parked, or the error of the service, ledger or store.
     """
-    campaign = await _quote(run, steps)
+    campaign = await _quote(run)
     await approve_step(run)
     return campaign
 
 
-async def _fetch(run: Run, steps: Steps) -> None:
+async def _fetch(run: Run) -> None:
     """Deliver the rows of a refused run that were sent before: what is paid for needs no price."""
     assert run.campaign is not None
     # A request that may not have left yet waits for the next run: it would be paid for now.
     sent = UNDER_WAY - {"submitting"}
     run.only = frozenset(row.row for row in await run.rows() if row.state in sent)
     if run.only:
-        await process(run, steps, run.campaign.name)
+        await process(run, run.campaign.name)
         # They were paid for before: this run has spent nothing.
         run.pays = False
 
@@ -139,29 +124,28 @@ async def _repair(run: Run, campaign: str) -> None:
             run.say(str(one))
 
 
-async def process(run: Run, steps: Steps, campaign: str) -> RunOutcome:
+async def process(run: Run, campaign: str) -> RunOutcome:
     """Process approved rows and rows in progress, report, and return how it ended.
 
     No engine is started if everything is delivered and reported.
     """
     if not run.settled:
         async with production(run):
-            shards = enumerate(run.shards)
-            await asyncio.gather(
-                *(steps.produce_rows(run, campaign, n, shard.label) for n, shard in shards)
-            )
-    await steps.report_campaign(run, campaign)
+            taking = partial(run.take, PRODUCE, produce_step, campaign)
+            labels = (shard.label for shard in run.shards)
+            await asyncio.gather(*(taking(n, label) for n, label in enumerate(labels)))
+    await run.take("report-campaign", report_step, campaign)
     assert run.outcome is not None
     return run.outcome
 
 
-async def _quote(run: Run, steps: Steps) -> str:
-    campaign = await steps.read_sheet(run, run.options.sheet)
+async def _quote(run: Run) -> str:
+    campaign = await run.take("read-sheet", read_step, run.options.sheet)
     if run.options.repair:
         # Before the run has the lease of its campaign: a repair takes that itself.
         await _repair(run, campaign)
-    await steps.plan_rows(run, campaign)
-    await steps.quote_rows(run, campaign)
+    await run.take("plan-rows", plan_step, campaign)
+    await run.take("quote-rows", quote_step, campaign)
     return campaign
 
 

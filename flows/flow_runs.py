@@ -1,4 +1,4 @@
-"""What every flow run has: steps as Prefect tasks, a name, redacted logs, and nightly updates."""
+"""What every flow run has: a name, settings, redacted logs; and how one stops its night."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import astuple
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import PurePosixPath
@@ -14,44 +13,17 @@ from typing import Any, cast
 
 from coolname.data import config
 from prefect import get_run_logger
-from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 
-from callsheet.flows.executor import PLAIN, Steps
-from callsheet.flows.interruption import WORDS, Kind
-from callsheet.flows.shown import showing, table_of_rows
-from callsheet.flows.shown.flow_page import PAGE
+from callsheet.flows.interruption import WORDS
 from callsheet.flows.watch import FlowWatch
-from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run import OpenRuns
 from callsheet.tasks.campaign.run_record import comes_from
-from callsheet.tasks.campaign.shown_states import PRODUCE, STEPS
 from callsheet.tasks.ledger.runs import RunDoor
-from callsheet.tasks.prefect_tasks import as_task
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import install
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
-
-
-def step_of(key: str, step: Any) -> Any:
-    """Return a step as a task run, which may have its own final state."""
-    task = as_task(key, step)
-
-    async def taken(_: Run, *ids: str | int) -> Any:
-        table = table_of_rows(PAGE, str(ids[0])) if key == PRODUCE else None
-        label = STEPS[key].format(*ids)
-        state: State[Any] = await task(label, ids, table, return_state=True)
-        # Rows that failed end no run; the error of the step itself does.
-        found = await state.aresult(raise_on_failure=False)
-        if isinstance(found, BaseException):
-            raise found
-        return found
-
-    return taken
-
-
-AS_TASKS = Steps(*map(step_of, STEPS, astuple(PLAIN)))
-
 
 # Interruptions of the flow run of a night, and the updates of its page.
 #
@@ -63,43 +35,16 @@ AS_TASKS = Steps(*map(step_of, STEPS, astuple(PLAIN)))
 _LEFT = "the service continues what has started, and the next nightly run downloads it"
 
 
-class NightWatch:
-    """Stops the runs of a night when its flow run is cancelled or paused."""
-
-    def __init__(self) -> None:
-        self._watch = FlowWatch(self._stop)
-        self._runs: list[Run] = []
-
-    @property
-    def stopped(self) -> bool:
-        """Whether to start no further sheet."""
-        return self._watch.kind is not None
-
-    @asynccontextmanager
-    async def listening(self) -> AsyncIterator[None]:
-        """Listen to Prefect and its worker; raise the final state if they interrupt."""
-        with self._watch.listening():
-            yield
-        if kind := await self._watch.settled():
-            words = f"{WORDS[kind]}: {_LEFT}"
-            get_run_logger().warning(words)
-            await self._watch.leave(words)
-
-    @asynccontextmanager
-    async def watch(self, run: Run) -> AsyncIterator[None]:
-        """Show a run of the night in Prefect, and stop it with the night."""
-        self._runs.append(run)
-        if self._watch.kind is not None:
-            run.lose(WORDS[self._watch.kind])
-        try:
-            async with showing(run, PAGE):
-                yield
-        finally:
-            self._runs.remove(run)
-
-    def _stop(self, kind: Kind) -> None:
-        for run in self._runs:
-            run.lose(WORDS[kind])
+@asynccontextmanager
+async def stopping_with_flow(runs: OpenRuns) -> AsyncIterator[None]:
+    """Stop the runs of a night when its flow run is interrupted; then raise its final state."""
+    watch = FlowWatch(lambda kind: runs.lose(WORDS[kind]))
+    with watch.listening():
+        yield
+    if kind := await watch.settled():
+        words = f"{WORDS[kind]}: {_LEFT}"
+        get_run_logger().warning(words)
+        await watch.leave(words)
 
 
 # The name of a flow run: the one a person typed, else its campaign and start minute.

@@ -8,14 +8,13 @@ all but the newest end immediately.
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from prefect import flow, get_client, get_run_logger
+from prefect import get_client, get_run_logger
 from prefect.client.schemas.filters import (
     FlowRunFilter,
     FlowRunFilterDeploymentId,
@@ -26,16 +25,16 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.context import FlowRunContext
 from prefect.runtime import flow_run
-from prefect.states import Completed, Failed
 
-from callsheet.flows.endings import ended, needs_person, not_approved
-from callsheet.flows.flow_runs import AS_TASKS, NightWatch, is_made_up, set_up_flow
+from callsheet.flows.endings import NOT_APPROVED, callsheet_flow, completed, ending
+from callsheet.flows.flow_runs import is_made_up, set_up_flow, stopping_with_flow
 from callsheet.flows.interface import Credits, amount_of
 from callsheet.flows.nightly_run import hold_night
 from callsheet.flows.shown.artifacts import cell, key_of, link, out_of_the_way, put_table
 from callsheet.flows.shown.flow_page import PAGE
+from callsheet.flows.watch import showing
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.shown_states import NAMES
+from callsheet.tasks.campaign.run import OpenRuns
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.nightly_runs import skip_night
 from callsheet.tasks.nights.calendar import night_of
@@ -75,12 +74,10 @@ def night_name() -> str:
     return f"{Path(named).name} {due:%Y-%m-%d %H:%M}"
 
 
-@flow(
-    name="nightly",
-    description="The sheets of an inbox become videos, on the terms of its standing approval.",
-    flow_run_name=night_name,
-    retries=0,
-    persist_result=False,
+@callsheet_flow(
+    "nightly",
+    "The sheets of an inbox become videos, on the terms of its standing approval.",
+    night_name,
 )
 async def sweep_inbox(
     inbox: str,
@@ -118,30 +115,23 @@ async def sweep_inbox(
         budget=amount_of(budget),
         max_wait=max_wait,
     )
-    return await ended(_sweep(inbox, nights, terms, profile))
-
-
-async def _sweep(
-    named: str, nights: str | None, terms: Callable[[Inbox], Inbox], profile: str | None
-) -> State[Any]:
     settings = set_up_flow(profile)
-    inbox = terms(_find(named, nights, settings))
+    swept = terms(_find(inbox, nights, settings))
     due = flow_run.scheduled_start_time
     if newer := await _newer_run():
-        return await _superseded(inbox, settings, due, newer)
-    night = NightWatch()
-    async with night.listening():
+        return await _superseded(swept, settings, due, newer)
+    runs = OpenRuns()
+    async with stopping_with_flow(runs):
         report = await hold_night(
-            inbox,
+            swept,
             settings,
             due=due.timestamp(),
-            steps=AS_TASKS,
-            watch=night.watch,
+            watch=showing,
             tell=_say,
-            stopped=lambda: night.stopped,
+            runs=runs,
         )
-        await publish_night(inbox, report)
-    return ending(report)
+        await publish_night(swept, report)
+    return _ending(report)
 
 
 def _find(named: str, nights: str | None, settings: Settings) -> Inbox:
@@ -196,7 +186,7 @@ async def _superseded(
         async with await open_ledger(settings.ledger) as ledger:
             await ledger.write(skip, at=time.time())
     document = {"night": night.date, "sheets": [], "charged": 0, "exit": 0, "skipped": words}
-    return Completed(name="Superseded", message=words, data=document)
+    return completed(SUPERSEDED, words, document)
 
 
 def _say(sheet: SheetReport) -> None:
@@ -220,24 +210,17 @@ async def publish_night(inbox: Inbox, report: NightReport) -> None:
     )
 
 
-def ending(report: NightReport) -> State[Any]:
+def _ending(report: NightReport) -> State[Any]:
     """Return the final state of a nightly run: that of its worst sheet.
 
     Waiting for approval, or parked, is not an alarm: the notice asks, the next night continues.
     """
     document, words = report.as_json(), report.skipped or _summary(report)
-    status = report.exit_status
     if report.skipped is not None:
-        return Completed(name=SKIPPED, message=words, data=document)
-    if status in (1, 2):
-        error = (CallsheetError if status == 1 else BadInput)(words)
-        error.document = document
-        return Failed(name=NAMES.get(status, "Failed"), message=words, data=error)
-    if status == 3:
-        return needs_person(words, document)
-    if status == 4:
-        return not_approved(words, document)
-    return Completed(name=NAMES.get(status, "Completed"), message=words, data=document)
+        return completed(SKIPPED, words, document)
+    if report.exit_status == 4:
+        return completed(NOT_APPROVED, words, document)
+    return ending(report.exit_status, words, document)
 
 
 def _summary(report: NightReport) -> str:
@@ -270,12 +253,8 @@ def _why(sheet: SheetReport) -> list[str]:
 # `tasks.notices` decides what to send and sends it once.
 
 
-@flow(
-    name="digest",
-    description="Sends the digest of an inbox's last nightly run, once.",
-    flow_run_name="digest {inbox}",
-    retries=0,
-    persist_result=False,
+@callsheet_flow(
+    "digest", "Sends the digest of an inbox's last nightly run, once.", "digest {inbox}"
 )
 async def tell_digest(
     inbox: str, nights: str | None = None, profile: str | None = None
@@ -287,16 +266,11 @@ async def tell_digest(
         nights: another file than nights.toml.
         profile: settings from a TOML profile.
     """
-    return await ended(_tell(inbox, nights, profile))
-
-
-async def _tell(inbox: str, nights: str | None, profile: str | None) -> State[Any]:
     settings = set_up_flow(profile)
     inboxes = find_inboxes(inbox, folder=Path.cwd(), file=nights or settings.nights)
     async with await open_ledger(settings.ledger) as ledger:
         sent = await digest(ledger, settings, inboxes, clock=time.time)
     told = [one.subject for one in sent if one.failed is None]
     failed = [f"to {one.address}: {one.failed}" for one in sent if one.failed is not None]
-    if failed:
-        return Failed(message="; ".join(failed), data=CallsheetError("; ".join(failed)))
-    return Completed(message="; ".join(told) or "nothing is due", data={"sent": told})
+    words = "; ".join(failed or told) or "nothing is due"
+    return ending(1 if failed else 0, words, {"sent": told})

@@ -19,11 +19,9 @@ from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any
 
-from callsheet.flows.executor import PLAIN, Steps
 from callsheet.flows.night_sheet import NightSheet
-from callsheet.flows.sheet_run import Sweeping
+from callsheet.flows.scan import Scan
 from callsheet.tasks.aftercare.prune import prune_delivered
-from callsheet.tasks.campaign.run import Watch, unwatched
 from callsheet.tasks.campaign.run_record import recorded
 from callsheet.tasks.engine.owner import is_dead, is_near, name_of, this_process
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in, sheets_under_way
@@ -42,14 +40,13 @@ from callsheet.tasks.metrics import publish
 from callsheet.tasks.nights.calendar import begins, night_of, read_zone
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.nights.locations import (
-    STILL,
     InboxPlace,
     SheetFile,
     is_whole,
     moving,
     open_place,
 )
-from callsheet.tasks.nights.reports import NightReport, SheetReport
+from callsheet.tasks.nights.reports import NightReport
 from callsheet.tasks.notices import alarm, digest, ping, with_stored
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import CallsheetError
@@ -57,7 +54,7 @@ from callsheet.tasks.runtime.held import Held
 from callsheet.tasks.runtime.home import make_home
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.logs import about, log_as
-from callsheet.tasks.runtime.process import Sleep, UnixClock
+from callsheet.tasks.runtime.process import UnixClock
 
 
 async def hold_night(
@@ -66,11 +63,11 @@ async def hold_night(
     *,
     due: float | None = None,
     clock: UnixClock = time.time,
-    **sweeping: Any,
+    **how: Any,
 ) -> NightReport:
     """Scan an inbox once, in the current night, and send the notices.
 
-    `due` is the time that a scheduler intended, `sweeping` has the other arguments of the scan.
+    `due` is the time that a scheduler intended, `how` has the other arguments of the scan.
     Raise the error of the scan after its alarm was sent.
     """
     log_as(settings.log, settings.log_level)
@@ -80,7 +77,7 @@ async def hold_night(
     with about(lambda: {"night": at.date, "inbox": inbox.name}):
         await ping(inbox, "start")
         try:
-            report = await sweep(inbox, settings, clock=clock, **named, **sweeping)
+            report = await sweep(inbox, settings, clock=clock, **named, **how)
         except Exception as error:
             words = str(error) or type(error).__name__
             await ping(inbox, "failure", words)
@@ -119,9 +116,6 @@ log = logging.getLogger("callsheet.night")
 AT_ONCE = 4
 _count = itertools.count(1)
 
-#: Receives the report of a sheet.
-Tell = Callable[[SheetReport], None]
-
 
 async def sweep(
     inbox: Inbox,
@@ -130,21 +124,14 @@ async def sweep(
     night: str,
     zone: str,
     since: float | None = None,
-    steps: Steps = PLAIN,
-    watch: Watch = unwatched,
-    tell: Tell = lambda _: None,
-    stopped: Callable[[], bool] = lambda: False,
-    sandbox: bool = False,
-    still: float = STILL,
     clock: UnixClock = time.time,
-    sleep: Sleep = asyncio.sleep,
+    **how: Any,
 ) -> NightReport:
     """Scan an inbox once; return what this scan found, made and was charged.
 
     `night` is the date in `zone`, as 2026-11-22: all its scans count against the same limits. It
-    starts at `since`, by default with that date. A file written to less than `still` seconds ago
-    is checked twice. Once `stopped`, no further sheet is started. Raise BadInput if inbox,
-    settings, ledger or store cannot be used at all.
+    starts at `since`, by default with that date. `how` has other members of the `Scan`. Raise
+    BadInput if inbox, settings, ledger or store cannot be used at all.
     """
     inbox = replace(inbox, board=inbox.board or settings.board_url).check()
     make_home(settings.home)
@@ -156,28 +143,19 @@ async def sweep(
         if isinstance(found, NightReport):
             return found
         crashpoint("night: it is claimed")
-        sweeping = Sweeping(
-            ledger=ledger,
-            settings=settings,
-            inbox=inbox,
-            night=found,
-            since=_start_of(night, zone) if since is None else since,
-            place=place,
-            steps=steps,
-            watch=watch,
-            sandbox=sandbox,
-            clock=clock,
-            sleep=sleep,
-        )
+        since = _start_of(night, zone) if since is None else since
+        known: dict[str, Any] = {"ledger": ledger, "settings": settings, "inbox": inbox}
+        scan = Scan(night=found, since=since, place=place, clock=clock, **known, **how)
         # All scans of a night are one run.
         recording = recorded("night", settings, run_id=f"night {found.id}", by=inbox.name)
-        async with recording as record, kept(sweeping):
+        async with recording as record, kept(scan):
             record.begin(ledger, settings)
-            sheets, waiting = await _Order(sweeping, tell, stopped, still).process()
-            if sweeping.lost is None and not stopped():
+            waiting = await _Order(scan).process()
+            sheets = tuple(scan.reports[name] for name in sorted(scan.reports))
+            if scan.runs.lost is None:
                 named = [report.campaign for report in sheets if report.campaign]
                 await prune_delivered(settings, ledger, named, clock=clock)
-            record.ends(sweeping.night_report(ended_at=clock()).exit_status, sweeping.lost)
+            record.ends(scan.night_report(ended_at=clock()).exit_status, scan.runs.lost)
         return replace(begun, ended_at=clock(), sheets=sheets, waiting=waiting)
 
 
@@ -188,34 +166,29 @@ def _start_of(night: str, zone: str) -> float:
 class _Order:
     """Processes the sheets of an inbox in the order of their names."""
 
-    def __init__(
-        self, sweeping: Sweeping, tell: Tell, stopped: Callable[[], bool], still: float
-    ) -> None:
-        self._sweeping = sweeping
-        self._tell = tell
-        self._stopped = stopped
-        self._still = still
-        self._reports: dict[str, SheetReport] = {}
+    def __init__(self, scan: Scan) -> None:
+        self._scan = scan
         #: Other files of the inbox that may still be written to.
         self._moving: frozenset[str] = frozenset()
         self._slots = asyncio.Semaphore(AT_ONCE)
 
-    async def process(self) -> tuple[tuple[SheetReport, ...], tuple[str, ...]]:
-        """Process every sheet; return the reports, and the sheets that are not complete yet."""
-        async with open_place(self._sweeping.inbox) as place:
+    async def process(self) -> tuple[str, ...]:
+        """Process every sheet; return those that are not complete yet or were not reached."""
+        scan = self._scan
+        async with open_place(scan.inbox) as place:
             whole, waiting, known = await self._whole(place)
             names = [entry.name for entry in whole]
             # A sheet that is still being written keeps its campaign.
-            self._sweeping.knows(known[name] for name in (*waiting, *names))
+            scan.knows(known[name] for name in (*waiting, *names))
             under_way: list[asyncio.Task[None]] = []
             try:
                 for entry in whole:
                     if self._is_over(under_way):
                         break
                     seen = known[entry.name]
-                    sheet = NightSheet(self._sweeping, place, entry, seen, moving=self._moving)
+                    sheet = NightSheet(scan, seen, entry, place, moving=self._moving)
                     if (report := await sheet.quick_check()) is not None:
-                        self._take(report)
+                        scan.take(report)
                     else:
                         under_way.append(await self._begin(sheet))
                 begun = {task.get_name() for task in under_way}
@@ -224,9 +197,8 @@ class _Order:
                         under_way.append(await self._begin(left))
                 await asyncio.gather(*under_way)
             finally:
-                await _settle(under_way, self._sweeping)
-        found = tuple(self._reports[name] for name in sorted(self._reports))
-        return found, (*waiting, *(name for name in names if name not in self._reports))
+                await _settle(under_way, scan)
+        return (*waiting, *(name for name in names if name not in scan.reports))
 
     async def _left(self, there: Collection[str], begun: Collection[str]) -> Sequence[NightSheet]:
         """Return campaigns in progress whose sheets are gone, set aside, or have another campaign.
@@ -234,15 +206,15 @@ class _Order:
         `there` are the sheets of the inbox. Leave out the current campaigns of those that this scan
         has `begun`.
         """
-        at = self._sweeping
+        at = self._scan
         found = await at.ledger.read(sheets_under_way, inbox=at.inbox.name, sandbox=at.is_trial)
         # Each campaign is processed once: by the sheet that was run, or its replacement.
         return [
-            NightSheet.gone(at, one)
+            NightSheet(at, one)
             for one in found
             if one.former or one.name not in there or one.set_aside_at is not None
             if one.former or one.name not in begun
-            if at.sheet_of(one.campaign) in (None, one.name)
+            if at.campaigns.get(one.campaign or "") in (None, one.name)
         ]
 
     async def _begin(self, sheet: NightSheet) -> asyncio.Task[None]:
@@ -253,7 +225,7 @@ class _Order:
         async def process() -> None:
             try:
                 if (report := await sheet.process(approved.set)) is not None:
-                    self._take(report)
+                    self._scan.take(report)
             finally:
                 approved.set()
                 self._slots.release()
@@ -265,34 +237,30 @@ class _Order:
     def _is_over(self, under_way: Sequence[asyncio.Task[None]]) -> bool:
         """Return whether to start no further sheet: a signal, a lost lease, a general error."""
         failed = any(task.done() and task.exception() is not None for task in under_way)
-        return failed or self._stopped() or self._sweeping.lost is not None
-
-    def _take(self, report: SheetReport) -> None:
-        self._reports[report.name] = report
-        self._tell(report)
+        return failed or self._scan.runs.lost is not None
 
     async def _whole(
         self, place: InboxPlace
     ) -> tuple[list[SheetFile], list[str], Mapping[str, SweptSheet]]:
         """Return the complete sheets, the names of the others, and what is known of them all."""
-        at, before = self._sweeping, None
+        at, before = self._scan, None
         while True:
             entries, known = await self._list(place)
             now, files = at.clock(), entries[0].files if entries else {}
             self._moving = moving(files, before, now=now)
-            look = partial(is_whole, now=now, still=self._still)
+            look = partial(is_whole, now=now, still=at.still)
             waiting = [one.name for one in entries if not look(one, known.get(one.name))]
             if before is not None or not (waiting or self._moving):
                 return [one for one in entries if one.name not in waiting], waiting, known
             # A single scan should answer soon: the second check follows the first.
-            await at.sleep(self._still + 0.1)
+            await at.sleep(at.still + 0.1)
             before = files
 
     async def _list(
         self, place: InboxPlace
     ) -> tuple[Sequence[SheetFile], Mapping[str, SweptSheet]]:
         """Return the sheets and their ledger records; record changes."""
-        at, inbox = self._sweeping, self._sweeping.inbox.name
+        at, inbox = self._scan, self._scan.inbox.name
         entries, known = await place.entries(), await at.ledger.read(sheets_in, inbox=inbox)
         seen = {entry.name: entry.version for entry in entries}
         if any(name not in known or known[name].version != seen[name] for name in seen):
@@ -301,7 +269,7 @@ class _Order:
         return entries, known
 
 
-async def _settle(under_way: Sequence[asyncio.Task[None]], at: Sweeping) -> None:
+async def _settle(under_way: Sequence[asyncio.Task[None]], scan: Scan) -> None:
     """Wait for every sheet to end: cleanly after an error, immediately if cancelled."""
     left = [task for task in under_way if not task.done()]
     task = asyncio.current_task()
@@ -309,7 +277,7 @@ async def _settle(under_way: Sequence[asyncio.Task[None]], at: Sweeping) -> None
         for one in left:
             one.cancel()
     elif left:
-        at.lose("another sheet met a fault that concerns all of them")
+        scan.runs.lose("another sheet met a fault that concerns all of them")
     await asyncio.gather(*left, return_exceptions=True)
 
 
@@ -365,32 +333,31 @@ def _until(moment: float | None) -> str:
 
 
 @asynccontextmanager
-async def kept(sweeping: Sweeping) -> AsyncIterator[None]:
+async def kept(scan: Scan) -> AsyncIterator[None]:
     """Renew the lease while this context lasts, then record the end and the metrics."""
-    renew, lapse = partial(_renew, sweeping), sweeping.settings.lease
-    held = Held(renew, what="the lease of the night", lapse=lapse, on_lost=sweeping.lose)
+    renew = partial(renew_night, inbox=scan.night.inbox, place=scan.place)
+    lapse = scan.settings.lease
+
+    async def renewed() -> str | None:
+        if await scan.ledger.write(renew, seconds=lapse):
+            return None
+        return "another nightly run has this night, because this one did not renew its lease"
+
+    held = Held(renewed, what="the lease of the night", lapse=lapse, on_lost=scan.runs.lose)
     try:
         async with held.kept():
             yield
     finally:
-        await _end(sweeping)
-        if file := sweeping.settings.metrics_file:
-            await publish(sweeping.ledger, file)
+        await _end(scan)
+        if file := scan.settings.metrics_file:
+            await publish(scan.ledger, file)
 
 
-async def _renew(sweeping: Sweeping) -> str | None:
-    renew = partial(renew_night, inbox=sweeping.night.inbox, place=sweeping.place)
-    if await sweeping.ledger.write(renew, seconds=sweeping.settings.lease):
-        return None
-    return "another nightly run has this night, because this one did not renew its lease"
-
-
-async def _end(sweeping: Sweeping) -> None:
+async def _end(scan: Scan) -> None:
     """Record the end of the scan and the report of the night over all its scans."""
-    at, night = sweeping.clock(), sweeping.night
-    report = sweeping.night_report(ended_at=at)
-    kept = report.as_text()
-    await sweeping.ledger.write(keep_report, night_id=night.id, place=sweeping.place, report=kept)
+    at = scan.clock()
+    mine: dict[str, Any] = {"night_id": scan.night.id, "place": scan.place}
+    report = scan.night_report(ended_at=at)
+    await scan.ledger.write(keep_report, **mine, report=report.as_text())
     crashpoint("night: before its end is noted")
-    end = partial(end_night, night_id=night.id, place=sweeping.place)
-    await sweeping.ledger.write(end, exit_status=report.exit_status, at=at)
+    await scan.ledger.write(end_night, **mine, exit_status=report.exit_status, at=at)

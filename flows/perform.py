@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
-from callsheet.flows.executor import PLAIN, Steps, process
+from callsheet.flows.executor import process
 from callsheet.tasks.campaign.approve import Verb, approve
 from callsheet.tasks.campaign.approver import ApprovePlan
 from callsheet.tasks.campaign.lease import find_earlier, lease_campaign
@@ -49,7 +49,6 @@ async def perform(
     approve_plan: ApprovePlan,
     *,
     watch: Watch = unwatched,
-    steps: Steps = PLAIN,
     make: bool = True,
     plan_id: str | None = None,
     wait: float | None = 0.0,
@@ -77,7 +76,7 @@ async def perform(
         # A run that is started again reports, where nothing is left to do.
         if make and (names or plan_id is not None):
             run.only = frozenset(names)
-            await _make(run, steps, wait=wait)
+            await _make(run, wait=wait)
         rows = await at.ledger.read(rows_named, campaign=plan.campaign, names=names)
         return Performed(plan=plan, rows={row.row: row for row in rows}, outcome=run.outcome)
 
@@ -86,7 +85,6 @@ async def perform_approved(
     plan: Plan,
     ask: RunOptions,
     settings: Settings,
-    steps: Steps,
     *,
     watch: Watch,
     begins: Callable[[], Awaitable[None]],
@@ -101,7 +99,7 @@ async def perform_approved(
         if not plan.sheet_digest or plan.sheet_digest != run.campaign.sheet_digest:
             # Of a campaign that was given another sheet since, it begins nothing of that.
             run.only = frozenset(plan.named(*PAID, "adopt", "fetch"))
-        return await _make(run, steps, wait=None, begins=begins)
+        return await _make(run, wait=None, begins=begins)
 
 
 @asynccontextmanager
@@ -118,7 +116,6 @@ async def _opened(
 
 async def _make(
     run: Run,
-    steps: Steps,
     *,
     wait: float | None,
     begins: Callable[[], Awaitable[None]] | None = None,
@@ -130,7 +127,7 @@ async def _make(
     await find_earlier(run, run.campaign)
     if begins is not None:
         await begins()
-    return await process(run, steps, run.campaign.name)
+    return await process(run, run.campaign.name)
 
 
 async def _approved(

@@ -13,8 +13,8 @@ from prefect.runtime import flow_run
 
 from callsheet.flows.approved_plan import execute
 from callsheet.flows.campaign import performed
-from callsheet.flows.endings import attended, callsheet_flow, ending
-from callsheet.flows.flow_runs import AS_TASKS, set_up_flow
+from callsheet.flows.endings import ATTENDED, callsheet_flow, completed, ending
+from callsheet.flows.flow_runs import set_up_flow
 from callsheet.flows.watch import shown
 from callsheet.tasks.aftercare.resume import RESUME
 from callsheet.tasks.campaign.approver import approve_nothing
@@ -58,9 +58,9 @@ async def carry_approved(run: str, profile: str | None = None) -> State[dict[str
         profile: settings from a TOML profile.
     """
     settings, place = set_up_flow(profile), f"prefect:{flow_run.id}"
-    end = await execute(run, settings, AS_TASKS, place=place, watch=shown)
+    end = await execute(run, settings, place=place, watch=shown)
     if end is None:
-        return attended("another process is running it, or it has finished")
+        return completed(ATTENDED, "another process is running it, or it has finished")
     # The board resumes a parked run.
     if end.outcome is None:
         return ending(end.exit_status, end.words or "")

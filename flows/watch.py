@@ -21,14 +21,24 @@ from prefect.client.schemas.objects import State
 from prefect.exceptions import CancelledRun, Pause, PrefectException
 from prefect.states import Cancelled
 
-from callsheet.flows.endings import Ended, attended, is_called_back, not_approved, park, run_at_hand
+from callsheet.flows.endings import (
+    ATTENDED,
+    NOT_APPROVED,
+    Ended,
+    completed,
+    is_called_back,
+    park,
+    run_at_hand,
+)
 from callsheet.flows.interface import QUESTION
 from callsheet.flows.interruption import ASK, Interruption, Kind
-from callsheet.flows.shown import publish_report, showing
+from callsheet.flows.shown import Showing, publish_report, table_of_rows
 from callsheet.flows.shown.flow_page import PAGE
 from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.shown_states import PRODUCE, STEPS
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.ledger.campaigns import tally_of
+from callsheet.tasks.prefect_tasks import as_task
 from callsheet.tasks.runtime.errors import NotApproved, Parked
 from callsheet.tasks.values.amounts import as_number
 
@@ -44,15 +54,39 @@ async def shown(run: Run, *, leaves: bool = False) -> AsyncIterator[None]:
     state of a flow run that ends otherwise than its run.
     """
     try:
-        async with showing(run, PAGE), interruptible(run):
+        async with showing(run), interruptible(run):
             yield
     except NotApproved as refusal:
-        raise Ended(not_approved(str(refusal), await _unapproved(run))) from refusal
+        raise Ended(completed(NOT_APPROVED, str(refusal), await _unapproved(run))) from refusal
     except Parked as other:
         if run.has_begun or not leaves:
             raise
-        raise Ended(attended(str(other), {"campaign": run.options.campaign})) from other
+        raise Ended(completed(ATTENDED, str(other), {"campaign": run.options.campaign})) from other
     await publish_report(PAGE, run)
+
+
+@asynccontextmanager
+async def showing(run: Run) -> AsyncIterator[None]:
+    """Show a run in Prefect while it lasts: its steps as task runs, tags, progress and messages."""
+    run.takes = _as_task_run
+    shown = Showing(run, PAGE)
+    shown.begin()
+    try:
+        yield
+    finally:
+        await shown.end()
+
+
+async def _as_task_run(run: Run, key: str, step: Any, ids: tuple[Any, ...]) -> Any:
+    """Take a step as a task run, which may have its own final state."""
+    table = table_of_rows(PAGE, str(ids[0])) if key == PRODUCE else None
+    label = STEPS[key].format(*ids)
+    state: State[Any] = await as_task(key, step)(label, ids, table, return_state=True)
+    # Rows that failed end no run; the error of the step itself does.
+    found = await state.aresult(raise_on_failure=False)
+    if isinstance(found, BaseException):
+        raise found
+    return found
 
 
 async def _unapproved(run: Run) -> dict[str, Any]:

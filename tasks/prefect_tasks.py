@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import Any
 
 from prefect import Task, task
@@ -25,6 +26,7 @@ from callsheet.tasks.campaign.shown_states import (
 from callsheet.tasks.runtime.errors import CallsheetError
 
 
+@cache
 def as_task(key: str, step: Callable[..., Awaitable[Any]]) -> Task[..., Any]:
     """Return a step as a task, which is called with its name, the ids, and the rows' address.
 

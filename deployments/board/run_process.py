@@ -19,7 +19,6 @@ from datetime import datetime
 
 from callsheet.deployments.process import stopping
 from callsheet.flows.approved_plan import execute
-from callsheet.flows.executor import PLAIN
 from callsheet.flows.perform import perform
 from callsheet.tasks.aftercare.resume import RESUME
 from callsheet.tasks.campaign.approver import approve_nothing
@@ -53,7 +52,7 @@ def main(run_id: str) -> int:
     try:
         if run_id.startswith(CAMPAIGN):
             return asyncio.run(_resume(int(run_id.removeprefix(CAMPAIGN)), settings))
-        end = asyncio.run(execute(run_id, settings, PLAIN, place=place, watch=_watched))
+        end = asyncio.run(execute(run_id, settings, place=place, watch=_watched))
     except CallsheetError as error:
         say(redact(str(error)))
         return error.exit_status

@@ -16,7 +16,7 @@ from callsheet.deployments.process import run_command
 from callsheet.deployments.tables import show_plan
 from callsheet.deployments.terminal import consent, console_for, plain, print_json
 from callsheet.deployments.terminal_run import rows_shown
-from callsheet.flows.executor import PLAIN, run_sheet
+from callsheet.flows.executor import run_sheet
 from callsheet.tasks.campaign.approver import Approver
 from callsheet.tasks.campaign.report import say_outcome
 from callsheet.tasks.campaign.stored_plans import plan_from, plan_with_prices
@@ -61,7 +61,7 @@ async def _adopt(args: Namespace, settings: Settings, console: Console) -> dict[
             refusal.document = told
             raise
     prepare_ledger(settings, sandbox=settings.sandbox)
-    running = partial(run_sheet, options, settings, _Adopting(plan, by), PLAIN, sheet=sheet)
+    running = partial(run_sheet, options, settings, _Adopting(plan, by), sheet=sheet)
     outcome = await running(watch=partial(rows_shown, console=console))
     console.print(plain(say_outcome(outcome)))
     return {**told, **outcome.as_json(), "exit": outcome.exit_status or told["exit"]}

@@ -17,7 +17,7 @@ from callsheet.deployments.process import STOPPED, on_signal, run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.flows.nightly_run import hold_night
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run import OpenRuns, Run
 from callsheet.tasks.nights.inboxes import Inbox, find_inboxes, with_terms
 from callsheet.tasks.nights.reports import BY_GRAVITY, NightReport, SheetReport, names_of
 from callsheet.tasks.notices.action_items import needing_of
@@ -71,15 +71,10 @@ async def _sweep(args: Namespace, settings: Settings, inboxes: Sequence[Inbox]) 
         for inbox in inboxes:
             if signals.stopped:
                 break
+            signals.runs = runs = OpenRuns()
+            how = {"watch": _heard, "tell": _tell, "runs": runs, "sandbox": args.sandbox}
             try:
-                report = await hold_night(
-                    inbox,
-                    settings,
-                    watch=signals.watch,
-                    tell=_tell,
-                    stopped=lambda: signals.stopped,
-                    sandbox=args.sandbox,
-                )
+                report = await hold_night(inbox, settings, **how)
             except CallsheetError as error:
                 if len(inboxes) == 1:
                     raise
@@ -99,7 +94,8 @@ class _Signals:
 
     def __init__(self) -> None:
         self.stopped = False
-        self._runs: list[Run] = []
+        #: The runs of the inbox that is scanned.
+        self.runs = OpenRuns()
         self._main = asyncio.current_task()
 
     def stop(self) -> None:
@@ -107,20 +103,14 @@ class _Signals:
             self._main.cancel()
         say("stopping: finishing what has started, a few seconds; once more ends it at once")
         self.stopped = True
-        for run in self._runs:
-            run.lose(STOPPED)
+        self.runs.lose(STOPPED)
 
-    @asynccontextmanager
-    async def watch(self, run: Run) -> AsyncIterator[None]:
-        """Have a run stopped with the sweep."""
-        self._runs.append(run)
-        run.on_note = say
-        if self.stopped:
-            run.lose(STOPPED)
-        try:
-            yield
-        finally:
-            self._runs.remove(run)
+
+@asynccontextmanager
+async def _heard(run: Run) -> AsyncIterator[None]:
+    """Say what a person should know of a run."""
+    run.on_note = say
+    yield
 
 
 def _tell(report: SheetReport) -> None:

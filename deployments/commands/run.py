@@ -47,12 +47,13 @@ def main(args: Namespace) -> int:
                 sandbox(found.home / "sandbox", time_scale=args.time_scale)
             )
         settings = settings_of(args, overrides)
-        from callsheet.deployments.prefect_run import PrefectDisplay
+        from callsheet.deployments.prefect_run import prefect_display
         from callsheet.deployments.servers import prefect_of
         from callsheet.deployments.terminal_run import run_here
+        from callsheet.tasks.campaign.run import unwatched
 
         at = None if args.without_prefect else prefect_of(found.home)
-        prefect = PrefectDisplay(at, asked=flow_parameters(args, options)) if at else None
+        prefect = prefect_display(at, flow_parameters(args, options)) if at else unwatched
         return run_command(run_here(args, options, settings, prefect))
 
 

@@ -3,7 +3,6 @@
 from callsheet.flows.shown.artifacts import ProgressArtifact as ProgressArtifact
 from callsheet.flows.shown.artifacts import publish_problems as publish_problems
 from callsheet.flows.shown.run_log import Showing as Showing
-from callsheet.flows.shown.run_log import showing as showing
 from callsheet.flows.shown.tables import plan_in_words as plan_in_words
 from callsheet.flows.shown.tables import publish_plan as publish_plan
 from callsheet.flows.shown.tables import publish_report as publish_report

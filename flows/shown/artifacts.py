@@ -24,6 +24,7 @@ from urllib.parse import quote
 
 from callsheet.flows.shown.page import Page, PageLost
 from callsheet.tasks.engine.progress import Snapshot
+from callsheet.tasks.notices.action_items import campaign_page, row_page
 from callsheet.tasks.runtime.errors import CallsheetError, Problem, SheetError, shorten
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import one_line, redact
@@ -192,17 +193,17 @@ class VideoLinks:
     store: str
     board: str | None
 
+    campaign: str
+
     @classmethod
     def of(cls, campaign: str, store: str, settings: Settings) -> VideoLinks:
         """Return the links of a campaign; `store` is the address of its store."""
-        board = settings.board_url
-        return cls(store=store, board=board and f"{board}/c/{_part(campaign)}")
+        return cls(campaign=campaign, store=store, board=settings.board_url)
 
     def row(self, row: str, text: str | None = None) -> str:
         """Return the cell of a row id: a link to its page on the board, if there is one."""
-        if self.board is None:
-            return cell(row)
-        return link(text or row, f"{self.board}/rows/{_part(row)}")
+        page = row_page(self.board, self.campaign, row)
+        return cell(row) if page is None else link(text or row, page)
 
     def video(self, row: Mapping[str, Any]) -> str:
         """Return the cell of the video of a row (`row_document`): a link, or its location.
@@ -211,16 +212,11 @@ class VideoLinks:
         """
         files = (file["uri"] for file in row["deliveries"] if file["kind"] == "mp4")
         uri = next(files, None)
-        if self.board is None:
-            return "" if uri is None else cell(uri.removeprefix(self.store.rstrip("/") + "/"))
-        if uri is None:
-            return self.row(row["row"], "board")
         # The player and not the file: it asks for a login.
-        return link(VIDEO, f"{self.board}/videos?open={_part(row['row'])}")
-
-
-def _part(name: str) -> str:
-    return quote(name, safe="")
+        player = f"videos?open={quote(row['row'], safe='')}"
+        if page := campaign_page(self.board, self.campaign, player):
+            return self.row(row["row"], "board") if uri is None else link(VIDEO, page)
+        return "" if uri is None else cell(uri.removeprefix(self.store.rstrip("/") + "/"))
 
 
 # Progress of a run on its page in Prefect.

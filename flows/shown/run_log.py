@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Coroutine
 from contextvars import copy_context
 from typing import Any
 
@@ -33,17 +32,6 @@ NAMED = 200
 MOST = 20
 #: Loggers whose warnings belong to the run.
 OURS = "callsheet"
-
-
-@asynccontextmanager
-async def showing(run: Run, page: Page) -> AsyncIterator[None]:
-    """Show a run in Prefect while it lasts: its tags, progress and messages."""
-    shown = Showing(run, page)
-    shown.begin()
-    try:
-        yield
-    finally:
-        await shown.end()
 
 
 class Showing:

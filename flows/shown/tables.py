@@ -31,6 +31,7 @@ from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.campaigns import Tally, tally_of
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.values import NEEDS_PERSON, CampaignRow
+from callsheet.tasks.notices.action_items import campaign_page
 from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
 from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
@@ -175,8 +176,8 @@ def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], table: str | N
         lines += ["", cell(run.outcome.words)]
     lines += _for_somebody(run, [row for row in rows if row.state in NEEDS_PERSON])
     lines += ["", f"Row by row: {link('the table of rows', table)}"] if table else []
-    if links.board:
-        lines += ["", f"On the board: {link(name, links.board)}"]
+    if page := campaign_page(links.board, name):
+        lines += ["", f"On the board: {link(name, page)}"]
     return [*lines, "", f"Videos: `{run.at.store.address}`"]
 
 

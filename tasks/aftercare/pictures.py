@@ -6,12 +6,11 @@ New pictures are cached in a local folder by the sha256 of the video; you may de
 from __future__ import annotations
 
 import asyncio
-import os
-import secrets
 from pathlib import Path
 
 from callsheet.tasks.ledger.deliveries import Delivered, PictureKind, TakeVideo
 from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.files import write_whole
 from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.store.inspection import ENDINGS
 from callsheet.tasks.store.pictures import picture_moments
@@ -65,14 +64,10 @@ class Pictures:
             if path is None:
                 raise FileNotFoundError(video.uri)
             made = await asyncio.to_thread(picture_moments, path)
-        for kind, jpeg in zip(ENDINGS, made, strict=True):
-            await asyncio.to_thread(self._keep, f"{video.sha256}{ENDINGS[kind]}", jpeg.data)
-
-    def _keep(self, name: str, data: bytes) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        fresh = self._folder / f".{secrets.token_hex(8)}.part"
-        fresh.write_bytes(data)
-        os.replace(fresh, self._folder / name)
+        for kind, jpeg in zip(ENDINGS, made, strict=True):
+            file = self._folder / f"{video.sha256}{ENDINGS[kind]}"
+            await asyncio.to_thread(write_whole, file, jpeg.data)
 
     async def _read(self, uri: str) -> bytes | None:
         try:

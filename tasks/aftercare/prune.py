@@ -161,7 +161,7 @@ class Prune:
             places = await stack.enter_async_context(Places())
 
             async def one(old: OldVideo) -> OldVideo:
-                if lease is not None and lease.lost is not None:
+                if lease.lost is not None:
                     return replace(old, kept=lease.lost)
                 return await self._delete(old, at, places)
 

@@ -9,14 +9,11 @@ wanted. Every change of the ledger is guarded: a row that has changed since it w
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
-from typing import cast
 
 from sqlalchemy import Connection
 
@@ -32,7 +29,7 @@ from callsheet.tasks.campaign.report_files import write_report
 from callsheet.tasks.campaign.run_record import recorded
 from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.engine.context import Context, connect, open_service
-from callsheet.tasks.engine.deliver import file_name
+from callsheet.tasks.engine.deliver import fetch_file, file_name, store_files
 from callsheet.tasks.engine.free_calls import before_spending
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, find_campaign
 from callsheet.tasks.ledger.database import ledger_file, ledger_url
@@ -64,16 +61,17 @@ from callsheet.tasks.runtime.errors import (
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.service import VideoService
-from callsheet.tasks.store import File, FileKind, check_captions, open_store
+from callsheet.tasks.store import open_store
 from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.store.checks import judge_length
 from callsheet.tasks.store.inspection import ENDINGS, Inspection, keep_pictures
 from callsheet.tasks.store.pictures import Jpeg
 from callsheet.tasks.store.store import name_below
-from callsheet.tasks.values.briefs import Brief, CaptionFormat
+from callsheet.tasks.values.briefs import Brief
 
 #: Digits of the sha256 in the new name of a damaged file.
 MARK = 12
+NO_FILE = "the service no longer has this file of the video"
 #: What each repair needs: a file of a take, or only the ledger. Pictures come after their videos.
 OF_FILES: tuple[Repair, ...] = ("refetch", "copy")
 OF_LEDGER: tuple[Repair, ...] = ("fetch", "book", "adopt", "settle")
@@ -237,7 +235,7 @@ async def _fix(one: Finding, at: Context, places: Places) -> Finding:
         words = one.attempt[1].deletion or "the service no longer has this video"
         return replace(one, left=f"{words}: it cannot be fetched again")
     except (Conflict, BadRequest):
-        return replace(one, left="the service no longer has this file of the video")
+        return replace(one, left=NO_FILE)
     except CallsheetError as error:
         # The service or the store may be in trouble: try again later.
         passing = isinstance(error, ServiceError | StoreError | StoreUnusable)
@@ -262,9 +260,14 @@ async def _copy_again(one: Finding, at: Context, places: Places) -> str:
 async def _bring_back(one: Finding, at: Context, places: Places) -> str:
     """Download a file, verify that it is the delivered one, store it; return what was done."""
     row, take = one.attempt
-    name = await _name(one, at)
+    if take.video_id is None:
+        raise VideoError("the ledger does not know which video it is of")
+    name, of_take = await _name(one, at), replace(row, take=take)
     async with AsyncExitStack() as spooled:
-        source, sha256 = await _fetched(one, at, spooled)
+        found = await fetch_file(of_take, one.kind, at, spooled)
+        if found is None:
+            raise VideoError(NO_FILE)
+        sha256 = found.file.sha256
         if one.file is not None and sha256 != one.file.sha256:
             raise VideoError(
                 f"the service now has another file (sha256 {sha256[:MARK]}..., delivered was "
@@ -273,13 +276,11 @@ async def _bring_back(one: Finding, at: Context, places: Places) -> str:
         words = "fetched again"
         if one.file is not None and one.verdict in ("changed", "unplayable"):
             words += f"; the damaged file is now {await _set_aside(one, one.file, places)}"
-        file = File(kind=cast("FileKind", one.kind), name=name, source=source, sha256=sha256)
-        metadata = {"callsheet-row": row.row, "callsheet-video": take.video_id or ""}
-        (stored,) = await at.store.put(file, metadata=metadata)
+        found = replace(found, file=replace(found.file, name=name))
+        (stored,) = await store_files(of_take, [found], at)
     if one.file is None:
         # Captions that were asked for later are a delivery; its history says so.
-        new = Delivered(kind=one.kind, uri=stored.uri, sha256=stored.sha256, bytes=stored.bytes)
-        await at.ledger.write(add_delivery, row=row, take=take, file=new, at=at.clock())
+        await at.ledger.write(add_delivery, row=row, take=take, file=stored, at=at.clock())
         return words
     said = f"{one.kind} {one.verdict}: {words}"
     await at.ledger.write(note, row=row, kind="repair", words=said, at=at.clock(), take=take)
@@ -296,27 +297,6 @@ async def _name(one: Finding, at: Context) -> str:
         message = f"it was delivered to another store than {at.store.address}"
         raise StoreError(f"{message}: set CALLSHEET_STORE to that one", permanent=True)
     return name
-
-
-async def _fetched(one: Finding, at: Context, spooled: AsyncExitStack) -> tuple[Path | bytes, str]:
-    """Return the current file of the take at the service, inspected, and its sha256."""
-    take = one.attempt[1]
-    video_id = take.video_id
-    if video_id is None:
-        raise VideoError("the ledger does not know which video it is of")
-    if one.kind != "mp4":
-        format = cast("CaptionFormat", one.kind)
-        data = await at.service.captions(video_id, format)
-        check_captions(data, format)
-        return data, hashlib.sha256(data).hexdigest()
-
-    async def address() -> str:
-        return (await at.service.download(video_id)).url
-
-    video = await at.fetcher.fetch(f"repair-{take.id}", address)
-    spooled.callback(video.path.unlink, missing_ok=True)
-    await at.inspector.inspect(video.path, "no")
-    return video.path, video.sha256
 
 
 async def _set_aside(one: Finding, file: Delivered, places: Places) -> str:

@@ -151,10 +151,6 @@ def _keep(
             review(connection, row.take.id, "keep", by=by, at=at)
 
 
-def _check_elsewhere(connection: Connection, campaign: Campaign, plan: Plan) -> None:
-    check_elsewhere(connection, campaign, plan, set(plan.named(*PAID)))
-
-
 _EFFECT = Effect(frozenset({"quoted", "held"}), approve_waiting)
-WAITING = Verb("run", plan_waiting, dict.fromkeys(PAID, _EFFECT), checks=(_check_elsewhere,))
+WAITING = Verb("run", plan_waiting, dict.fromkeys(PAID, _EFFECT), checks=(check_elsewhere,))
 WAITING_AND_REST = WAITING._replace(plan=plan_waiting_and_rest)

@@ -81,7 +81,7 @@ def compare(sheet: Sheet, rows: Collection[str], catalogue: Catalogue | None) ->
         return comparison
     for brief in sheet.briefs:
         if brief.row in rows:
-            for finding in _findings(brief, catalogue):
+            for finding in _findings(brief.request, brief.operation, catalogue):
                 places = comparison.found.setdefault(finding, {})
                 places.setdefault(_place(sheet, brief, finding.column), []).append(brief.row)
     return comparison
@@ -92,9 +92,8 @@ def names_offers(brief: Brief) -> bool:
     return "tool" in brief.request or _CHARACTER in brief.request
 
 
-def _findings(brief: Brief, catalogue: Catalogue) -> Iterator[Finding]:
-    said = brief.request
-    if brief.operation == CREATE and "tool" in said and catalogue.tools is not None:
+def _findings(said: Mapping[str, Json], operation: str, catalogue: Catalogue) -> Iterator[Finding]:
+    if operation == CREATE and "tool" in said and catalogue.tools is not None:
         name = str(said["tool"])
         tool = catalogue.tool(name)
         if tool is None:
@@ -133,17 +132,13 @@ def _inputs(tool: Tool, given: Mapping[str, Json]) -> Iterator[Finding]:
 
 def unlisted_in(request: Mapping[str, Json], catalogue: Catalogue | None) -> str | None:
     """Return what a request names that the service does not list: a tool, or an input of one."""
-    if catalogue is None or catalogue.tools is None or "tool" not in request:
+    if catalogue is None:
         return None
-    name, given = str(request["tool"]), request.get(FIELDS)
-    tool = catalogue.tool(name)
-    if tool is None:
-        hint = meant(name, catalogue.tools, of="it has")
-        return f'"{name}" is not a tool that the service lists; {hint}'
-    for field_name in given if isinstance(given, Mapping) else ():
-        if not tool.takes(field_name):
-            hint = meant(field_name, tool.fields or {}, of="it takes")
-            return f'"{field_name}" is not a field of {tool.id}; {hint}'
+    said = request if isinstance(request.get(FIELDS), Mapping) else {**request, FIELDS: {}}
+    for one in _findings(said, CREATE, catalogue):
+        if one.refused:
+            # Here they are members, and no columns.
+            return f'"{one.value or one.column}" {one.message}'.replace(f"{FIELDS}.", "")
     return None
 
 

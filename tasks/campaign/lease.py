@@ -10,7 +10,6 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -90,8 +89,6 @@ async def lease_campaign(run: Run, campaign: Campaign, *, wait: float | None) ->
         owner=its_workers(run.production_id) if run.production_id else None,
     )
     lease = await run.holding.enter_async_context(holding)
-    if lease is None:
-        return
     begins()
     await count_from_here(run, campaign)
     terms = Terms(
@@ -127,7 +124,6 @@ PAUSE = 0.5
 Notify = Callable[[str], None]
 
 _count = itertools.count(1)
-_held: ContextVar[frozenset[int]] = ContextVar("callsheet_leases", default=frozenset())
 
 
 class CampaignLease(Held):
@@ -211,25 +207,19 @@ async def leased(
     on_wait: Notify | None = None,
     on_lost: Notify = lambda _: None,
     owner: str | None = None,
-) -> AsyncIterator[CampaignLease | None]:
-    """Hold the campaign for this run; None for a part of a run that holds it already.
+) -> AsyncIterator[CampaignLease]:
+    """Hold the campaign for this run.
 
     Its owner is this process, unless several renew the lease under one name. Waits up to `wait`
     seconds for another run to be over (None: as long as it takes), then raises Parked.
     """
-    if campaign.id in _held.get():
-        yield None
-        return
     lease = CampaignLease(ledger, campaign, clock, lapse=lapse, on_lost=on_lost, owner=owner)
     until = None if wait is None else asyncio.get_running_loop().time() + wait
     await lease.acquire_when_free(until=until, tell=on_wait)
-    _held.set(_held.get() | {campaign.id})
     try:
         async with lease.kept():
             yield lease
     finally:
-        # Not by a token: the step that enters and the run that leaves differ in context.
-        _held.set(_held.get() - {campaign.id})
         name = leases.campaign_lease(campaign.id)
         await ledger.write(leases.release, name=name, owner=lease.owner)
 

@@ -39,15 +39,15 @@ TERMS = frozenset((
 PAGES = (".html", ".htm")
 #: What encloses the document in a page.
 _IN_PAGE = re.compile(r'<script type="application/json" id="plan">(.*?)</script>', re.DOTALL)
-#: Members of a line that say what a row asks for, and the field of PlanLine that each is.
-_ASKED = {
-    "title": "title",
-    "operation": "operation",
-    "tool": "tool",
-    "duration_seconds": "length",
-    "aspect_ratio": "ratio",
-    "language": "language",
-}
+#: Members of a line that are as its fields are, and amounts; each with the field of PlanLine.
+_PLAIN = {
+    **{name: name for name in (
+        "row", "action", "edit_of", "state", "digest", "title", "operation", "tool", "language",
+        "brand", "variant_of",
+    )},
+    "duration_seconds": "length", "aspect_ratio": "ratio", "quoted_seconds": "priced_for",
+}  # fmt: skip
+_AMOUNTS = {"quoted": "priced", "charged": "charged", "max_credits": "max_credits"}
 
 
 def plan_document(plan: Plan) -> dict[str, object]:
@@ -95,22 +95,12 @@ def _head_document(plan: Plan) -> dict[str, object]:
 
 def _line_document(line: PlanLine) -> dict[str, object]:
     return {
-        "row": line.row,
-        "action": line.action,
-        "edit_of": line.edit_of,
-        "state": line.state,
-        **({"was": line.was} if line.was else {}),
+        **{name: getattr(line, field) for name, field in _PLAIN.items()},
+        **{name: as_number(getattr(line, field)) for name, field in _AMOUNTS.items()},
         "why": line.words,
         "adopts": line.found._asdict() if line.found else None,
-        "digest": line.digest,
-        "quoted": as_number(line.priced),
-        "quoted_seconds": line.priced_for,
-        "charged": as_number(line.charged),
-        "max_credits": as_number(line.max_credits),
-        "brand": line.brand,
         "tags": list(line.tags),
-        **{name: getattr(line, field) for name, field in _ASKED.items()},
-        "variant_of": line.variant_of,
+        **({"was": line.was} if line.was else {}),
         **({"take": line.base or line.take} if line.base or line.take or line.nth else {}),
         **(_row_document(line) if line.nth else {}),
     }
@@ -162,29 +152,21 @@ def stored_plan(kept: KeptPlan) -> Plan:
 
 
 def _line_of(line: Mapping[str, Any]) -> PlanLine:
-    asked = {field: line[name] for name, field in _ASKED.items() if line.get(name) is not None}
+    said: dict[str, Any] = {"title": "", "digest": ""}
+    said |= {field: line[name] for name, field in _PLAIN.items() if line.get(name) is not None}
+    amounts = ((field, parse_credits(line.get(name))) for name, field in _AMOUNTS.items())
+    said |= {field: amount for field, amount in amounts if amount is not None}
     ACTIONS[line["action"]]
     # The line of a sheet names the take that is edited, one of the ledger the row's present take.
-    is_edit = bool(line.get("edit_of")) and not line.get("nth")
+    is_edit, take = bool(line.get("edit_of")) and not line.get("nth"), line.get("take", 0)
     return PlanLine(
-        **{"title": "", **asked},
-        row=str(line["row"]),
-        action=line["action"],
-        edit_of=line.get("edit_of"),
-        variant_of=line.get("variant_of"),
-        found=FoundVideo(**line["adopts"]) if line.get("adopts") else None,
-        state=line.get("state"),
+        **{**said, "row": str(line["row"])},
         why=line.get("why"),
-        digest=line.get("digest", ""),
-        priced=parse_credits(line.get("quoted")),
-        priced_for=line.get("quoted_seconds"),
-        charged=parse_credits(line.get("charged")) or Decimal(0),
-        max_credits=parse_credits(line.get("max_credits")),
-        brand=line.get("brand"),
+        found=FoundVideo(**line["adopts"]) if line.get("adopts") else None,
         tags=tuple(line.get("tags", ())),
         nth=line.get("nth", 0),
-        base=line.get("take", 0) if is_edit else 0,
-        take=0 if is_edit else line.get("take", 0),
+        base=take if is_edit else 0,
+        take=0 if is_edit else take,
         kept=line.get("kept", False),
         review=Review(**line["review"]) if line.get("review") else None,
     )

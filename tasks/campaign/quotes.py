@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import (
     Awaitable,
     Callable,
-    Collection,
     Iterable,
     Iterator,
     Mapping,
@@ -166,20 +165,20 @@ def raises_budget(campaign: Campaign, plan: Plan) -> bool:
     return now is not None and new is not None and new > now
 
 
-def check_elsewhere(
-    connection: Connection, campaign: Campaign | None, plan: Plan, rows: Collection[str]
-) -> None:
+def check_elsewhere(connection: Connection, campaign: Campaign, plan: Plan) -> None:
     """Raise MovedOn when other campaigns have paid for or approved rows since a plan was shown.
+
+    Rows that were approved before are this campaign's.
 
     No other approval is written until this transaction ends: of two that are given at once, the
     second one sees the first.
     """
     dialect_of(connection).hold_approvals(connection)
-    wanted = [pair for line in plan.spending if line.row in rows for pair in line.pairs]
+    asked = [line for line in plan.spending if line.state != "approved"]
+    wanted = [pair for line in asked for pair in line.pairs]
     shown = {(one.campaign, row) for one in plan.elsewhere for row in one.costs}
-    number = None if campaign is None else campaign.id
-    sandbox = plan.sandbox if campaign is None else bool(campaign.sandbox)
-    if new := paid_since(shown, paid_elsewhere(connection, number, wanted, sandbox=sandbox)):
+    now = paid_elsewhere(connection, campaign.id, wanted, sandbox=bool(campaign.sandbox))
+    if new := paid_since(shown, now):
         raise changed_since(new)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -20,12 +20,13 @@ from contextlib import (
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.approver import Approver
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.propose import rows_named
 from callsheet.tasks.campaign.run_record import recorded
 from callsheet.tasks.campaign.selection import Selection, parse_selection
 from callsheet.tasks.campaign.values import Plan, RunOutcome
@@ -35,7 +36,7 @@ from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.pages import Shard
 from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, tally_of
-from callsheet.tasks.ledger.figures import count_wanted, pages_of
+from callsheet.tasks.ledger.figures import count_wanted
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.row_selection import urgent_rows
 from callsheet.tasks.ledger.runs import RunKind
@@ -61,6 +62,8 @@ Listener = Callable[[Snapshot], None]
 
 #: Shows a run while it lasts, and stops it if someone asks for that.
 Watch = Callable[["Run"], AbstractAsyncContextManager[object]]
+#: Takes a step of a run: its key (`shown_states.STEPS`), what it does, and its ids.
+TakeStep = Callable[["Run", str, Callable[..., Awaitable[Any]], tuple[Any, ...]], Awaitable[Any]]
 #: Finds what starts the workers of a run. It is asked once the run has its campaign and something
 #: to do: until then another run may need the server.
 FindStarter = Callable[[], Awaitable[WorkerStarter]]
@@ -90,6 +93,8 @@ class Run:
     #: Is told of how many rows the price is known, and how many are asked for.
     on_quotes: Callable[[int, int], None] | None = None
     listeners: list[Listener] = field(default_factory=list)
+    #: How its steps are taken where they are shown one by one; None: as they are.
+    takes: TakeStep | None = None
     #: Its row in the ledger's `runs`.
     record_id: str = ""
     sheet: Sheet | None = None
@@ -173,6 +178,13 @@ class Run:
             self.starter = await self.find_starter()
         return self.starter
 
+    async def take(self, key: str, step: Callable[..., Awaitable[T]], *ids: Any) -> T:
+        """Take a step, which is a function of the run and ids."""
+        if self.takes is None:
+            return await step(self, *ids)
+        found: T = await self.takes(self, key, step, ids)
+        return found
+
     def say_wait(self, words: str) -> None:
         """Say who has the campaign, which this run waits for."""
         self._say(words, self.on_wait)
@@ -217,16 +229,10 @@ class Run:
 
         return await self.at.ledger.read(read)
 
-    async def named(self, names: Sequence[str]) -> list[CampaignRow]:
+    async def named(self, names: Iterable[str]) -> list[CampaignRow]:
         """Return rows of the campaign by their ids."""
         assert self.campaign is not None
-        campaign_id = self.campaign.id
-
-        def read(connection: Connection) -> list[CampaignRow]:
-            pages = (rows_of(connection, campaign_id, named=page) for page in pages_of(names))
-            return [row for page in pages for row in page]
-
-        return await self.at.ledger.read(read)
+        return await self.at.ledger.read(rows_named, campaign=self.campaign.name, names=names)
 
     def has(self, row: str) -> bool:
         """Whether a row is among those that the run is about: chosen, and not skipped."""
@@ -252,6 +258,33 @@ class Run:
     def has_begun(self) -> bool:
         """Whether something moves its rows by now."""
         return self.engine is not None
+
+
+class OpenRuns:
+    """Runs that are told together to begin nothing more, and those that open after that."""
+
+    def __init__(self) -> None:
+        #: Why nothing more is begun.
+        self.lost: str | None = None
+        self._open: list[Run] = []
+
+    def lose(self, because: str) -> None:
+        """Begin nothing more in any of them."""
+        self.lost = because
+        for run in self._open:
+            run.lose(because)
+
+    @asynccontextmanager
+    async def shown(self, run: Run, watch: Watch) -> AsyncIterator[None]:
+        """Have a run among them while it is watched."""
+        self._open.append(run)
+        if self.lost is not None:
+            run.lose(self.lost)
+        try:
+            async with watch(run):
+                yield
+        finally:
+            self._open.remove(run)
 
 
 _current: ContextVar[Run | None] = ContextVar("callsheet_run", default=None)

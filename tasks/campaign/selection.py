@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -19,6 +19,7 @@ from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import BadInput, NotHere, did_you_mean
 from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.values.briefs import Brief
 
 #: Names that are not fields of the request.
 OWN = ("row", "state", "tag", "cost_center", "operation")
@@ -30,19 +31,8 @@ SHOWN = 8
 KINDS = {"row": "rows", "tag": "tags", "cost_center": "cost centers", "language": "languages"}
 
 
-class Selectable(Protocol):
-    """Anything with a row's id, tags, cost centre and operation."""
-
-    @property
-    def row(self) -> str: ...
-    @property
-    def tags(self) -> Sequence[str]: ...
-    @property
-    def cost_center(self) -> str | None: ...
-    @property
-    def operation(self) -> str: ...
-
-
+#: A row of a sheet or of the ledger.
+Selectable = Brief | CampaignRow
 Selection = Callable[[Selectable, Mapping[str, Any], str], bool]
 #: A row, what it asks for, and its state.
 Asked = tuple[Selectable, Mapping[str, Any], str]
@@ -136,20 +126,9 @@ def names_in(text: str | None) -> frozenset[str]:
     return frozenset(w.casefold() for term in terms if term.name == "row" for w in term.words)
 
 
-class SelectableRow(Selectable, Protocol):
-    """A row of the ledger, as far as it is selected by."""
-
-    @property
-    def state(self) -> str: ...
-    def asked(self) -> Mapping[str, Any]: ...
-
-
-Row = TypeVar("Row", bound=SelectableRow)
-
-
 def choose_rows(
-    known: Sequence[Row], named: Collection[str] | None, select: str | None
-) -> list[Row]:
+    known: Sequence[CampaignRow], named: Collection[str] | None, select: str | None
+) -> list[CampaignRow]:
     """Return those rows that are named, if any are, and chosen by a selection, if there is one.
 
     `known` are all rows. Raises BadInput as `check_selection`.

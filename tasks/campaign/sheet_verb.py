@@ -50,7 +50,7 @@ def sheet_verb(sheet: Sheet, options: RunOptions, checks: Sequence[Check] = ()) 
         "run",
         partial(plan_of_sheet, sheet=sheet),
         {**effects, "adopt": adopting},
-        checks=(_check_elsewhere, *checks),
+        checks=(check_elsewhere, *checks),
         settle=partial(settle, sheet=sheet, options=options),
     )
 
@@ -276,11 +276,6 @@ def _approve(
 
 def _adopt(connection: Connection, campaign: Campaign, lines: Lines, plan: Plan, at: float) -> None:
     adopt(connection, campaign, plan, at=at)
-
-
-def _check_elsewhere(connection: Connection, campaign: Campaign, plan: Plan) -> None:
-    rows = {line.row for line in plan.spending if line.state != "approved"}
-    check_elsewhere(connection, campaign, plan, rows)
 
 
 def _hold(connection: Connection, campaign: Campaign, plan: Plan, at: float) -> None:

@@ -18,7 +18,7 @@ from callsheet.tasks.runtime.errors import CallsheetError, Parked
 NAMES: Final = {2: "Invalid", 3: "NeedsPerson", 4: "Refused", 5: "Parked"}
 #: The step of which a run takes many.
 PRODUCE: Final = "produce-rows"
-#: What each step is called, by its name at Prefect and with its ids: in the order of `Steps`.
+#: What each step is called, by its key, which is its name at Prefect, and with its ids.
 STEPS: Final = {
     "read-sheet": "read the sheet",
     "plan-rows": "plan {0}",

@@ -27,7 +27,7 @@ from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.database import ledger_file, ledger_url
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.plans import KeptPlan, PlanKind, begin_plan, find_plan, void_plan
+from callsheet.tasks.ledger.plans import KeptPlan, begin_plan, find_plan, void_plan
 from callsheet.tasks.runtime.errors import SpendRefused, grouped
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
@@ -189,55 +189,33 @@ async def price_plan(
 
 
 def ask_plan(
-    connection: Connection,
-    plan_id: str,
-    *,
-    kind: PlanKind,
-    campaign: str,
-    terms: Mapping[str, Any],
-    by: str,
-    at: float,
-    sheet_id: str | None = None,
+    connection: Connection, /, plan_id: str, *, campaign: str, by: str, at: float, **how: Any
 ) -> None:
-    """Begin a plan that someone asked for, and note that they did."""
-    begin_plan(
-        connection,
-        plan_id,
-        kind=kind,
-        campaign=campaign,
-        terms=terms,
-        by=by,
-        at=at,
-        sheet_id=sheet_id,
-    )
+    """Begin a plan that someone asked for, as `begin_plan` does, and note that they did."""
+    begin_plan(connection, plan_id, campaign=campaign, by=by, at=at, **how)
     note_act(connection, act="plan", by=by, at=at, campaign=campaign, words=f"plan {plan_id}")
 
 
 def replace_plan(
     connection: Connection,
+    /,
     old: KeptPlan,
     plan_id: str,
     *,
-    terms: Mapping[str, Any],
     words: str,
-    by: str,
-    at: float,
     sheet_id: str | None = None,
+    **how: Any,
 ) -> str:
     """Begin a plan in the place of one that no longer holds; return the id of the one that has it.
 
     Of two who do so at once the second is given what the first one began.
     """
-    begin_plan(
-        connection,
-        plan_id,
-        kind=old.kind,
-        campaign=old.campaign,
-        terms=terms,
-        by=by,
-        at=at,
-        sheet_id=sheet_id or old.sheet_id,
-    )
+    same: dict[str, Any] = {
+        "kind": old.kind,
+        "campaign": old.campaign,
+        "sheet_id": sheet_id or old.sheet_id,
+    }
+    begin_plan(connection, plan_id, **same, **how)
     if void_plan(connection, old.id, old=old.state, words=words, replaced_by=plan_id):
         return plan_id
     now = find_plan(connection, old.id)

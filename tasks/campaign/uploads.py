@@ -7,19 +7,18 @@ from. The same bytes under the same name are one file.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from uuid import uuid4
 
 from callsheet.tasks.ledger.plans import KeptSheet
 from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.files import write_whole
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import no_search
-from callsheet.tasks.sheet import Sheet, SheetOptions
+from callsheet.tasks.sheet import SheetOptions
 from callsheet.tasks.sheet.read import FoundSheet, find_sheet_in
 
 #: Characters of a sheet's name that are kept at most, its suffix included.
@@ -33,12 +32,7 @@ def keep_bytes(settings: Settings, name: str, content: bytes) -> tuple[Path, str
     file = _file(settings, name, digest)
     if not file.exists():
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        half = file.with_name(f".{uuid4().hex}.part")
-        with open(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target:
-            target.write(content)
-            target.flush()
-            os.fsync(target.fileno())
-        half.replace(file)
+        write_whole(file, content)
     return file, digest
 
 
@@ -96,11 +90,6 @@ def find_in_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> 
             folder=_folder(settings, kept),
             address=kept.place,
         )
-
-
-def parse_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> Sheet:
-    """Return the sheet that was uploaded; raise SheetError with every problem it has."""
-    return find_in_kept(settings, kept, options).good()
 
 
 def _file(settings: Settings, name: str, digest: str) -> Path:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from callsheet.tasks.ledger.accounts import Account
 from callsheet.tasks.ledger.campaigns import PaidElsewhere, Tally
 from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.earlier_takes import EarlierTake
+from callsheet.tasks.ledger.present_rows import PresentRow
 from callsheet.tasks.ledger.reviews import Review
 from callsheet.tasks.ledger.values import Pace, State
 from callsheet.tasks.values.amounts import CreditPrice, as_number, count, in_credits, is_above
@@ -45,21 +46,6 @@ class Change(NamedTuple):
     what: Literal["retire", "ids", "retention", "copies", "names", "budget", "columns"]
     words: str
     by_settings: bool = False
-
-
-class RowNow(Protocol):
-    """What approving compares of a row with its line: the row as the ledger has it, or a line."""
-
-    @property
-    def state(self) -> State | None: ...
-    @property
-    def digest(self) -> str: ...
-    @property
-    def nth(self) -> int: ...
-    @property
-    def take(self) -> int: ...
-    @property
-    def kept(self) -> bool: ...
 
 
 class PlanLine(NamedTuple):
@@ -114,7 +100,7 @@ class PlanLine(NamedTuple):
     kept: bool = False
     review: Review | None = None
 
-    def moved(self, now: RowNow | None) -> str | None:
+    def moved(self, now: PresentRow | None) -> str | None:
         """Say how a row differs from what was shown; None where it is as shown."""
         if now is None:
             return "it is not there any more"

@@ -6,7 +6,6 @@ create is sent. A receiver takes every live one: two while a subscription is bei
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import stat
@@ -17,7 +16,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from callsheet.tasks.runtime.errors import ConfigurationError
-from callsheet.tasks.runtime.files import sync_folder
+from callsheet.tasks.runtime.files import write_whole
 from callsheet.tasks.runtime.redact import register_secret
 
 #: A retired secret is taken for so long: the last retry of a delivery comes after some six hours
@@ -152,21 +151,8 @@ def write_private(path: Path, text: str) -> None:
 
     The folder has to be there.
     """
-    import tempfile
-
     try:
-        number, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with open(number, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-        sync_folder(path.parent)
+        write_whole(path, text.encode())
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be written: {_reason(error)}") from None
 

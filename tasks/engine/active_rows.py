@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Generic, Protocol, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -209,7 +209,7 @@ class Intake:
         self,
         ledger: Ledger,
         active_rows: ActiveRows,
-        scheduler: Scheduler[ActiveRow],
+        scheduler: Scheduler,
         *,
         page: int = PAGE,
         clip_keys: bool = False,
@@ -219,11 +219,6 @@ class Intake:
         self._scheduler = scheduler
         self._pages = Pages(page, clip_keys=clip_keys)
         self._room = asyncio.Event()
-
-    @property
-    def is_due(self) -> bool:
-        """Whether there may be a page to read."""
-        return self._room.is_set()
 
     def add(self, shard: Shard, batch: Batch) -> None:
         """Have the rows of a shard read, too."""
@@ -275,30 +270,20 @@ BY_ORDER: frozenset[Lane] = frozenset({"submit", "submit_unkeyed", "deliver"})
 LEFT_BEHIND = 1000
 
 
-class HasOrder(Protocol):
-    """Something that says when it goes before others that are due as well; lower is earlier."""
-
-    @property
-    def order(self) -> tuple[float, ...]: ...
-
-
-Ordered = TypeVar("Ordered", bound=HasOrder)
-
-
-class Scheduler(Generic[Ordered]):
+class Scheduler:
     """Hold what is not due yet, and put what is due into its lane's queue."""
 
     def __init__(self) -> None:
         self._queues: Mapping[
-            Lane, asyncio.PriorityQueue[tuple[tuple[float, ...], int, Ordered]]
+            Lane, asyncio.PriorityQueue[tuple[tuple[float, ...], int, ActiveRow]]
         ] = {lane: asyncio.PriorityQueue() for lane in LANES}
         #: What is taken out stays here, until that is due or swept: its number is forgotten.
-        self._heap: list[tuple[float, int, Lane, Ordered]] = []
-        self._numbers: dict[Ordered, int] = {}
+        self._heap: list[tuple[float, int, Lane, ActiveRow]] = []
+        self._numbers: dict[ActiveRow, int] = {}
         self._count = itertools.count()
         self._changed = asyncio.Event()
 
-    def put(self, lane: Lane, after: float, what: Ordered) -> None:
+    def put(self, lane: Lane, after: float, what: ActiveRow) -> None:
         """Make `what` due in `lane` after `after` seconds."""
         due = asyncio.get_running_loop().time() + max(0.0, after)
         if after <= 0:
@@ -310,7 +295,7 @@ class Scheduler(Generic[Ordered]):
         if self._heap[0][1] == number:
             self._changed.set()
 
-    def take(self, what: Ordered) -> bool:
+    def take(self, what: ActiveRow) -> bool:
         """Take something out of the schedule; return whether it was there, and not due yet."""
         if self._numbers.pop(what, None) is None:
             return False
@@ -323,7 +308,7 @@ class Scheduler(Generic[Ordered]):
         """Return how many are due in `lane` and wait for a task that is free."""
         return self._queues[lane].qsize()
 
-    async def next(self, lane: Lane) -> Ordered:
+    async def next(self, lane: Lane) -> ActiveRow:
         """Wait for the next that is due in `lane`."""
         return (await self._queues[lane].get())[2]
 
@@ -345,6 +330,6 @@ class Scheduler(Generic[Ordered]):
             if timer is not None:
                 timer.cancel()
 
-    def _release(self, lane: Lane, due: float, what: Ordered) -> None:
+    def _release(self, lane: Lane, due: float, what: ActiveRow) -> None:
         rank = what.order if lane in BY_ORDER else (due, 0)
         self._queues[lane].put_nowait((rank, next(self._count), what))

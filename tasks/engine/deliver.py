@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import cast
 
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.free_calls import closed
@@ -45,7 +46,7 @@ from callsheet.tasks.values.names import object_name
 
 
 @dataclass(frozen=True)
-class _Found:
+class FoundFile:
     """A file that is what it should be; a video with what was seen of it."""
 
     file: File
@@ -58,7 +59,7 @@ class _Found:
 
 
 #: None while the service has no such captions yet.
-Fetched = _Found | None
+Fetched = FoundFile | None
 
 
 async def deliver(
@@ -73,11 +74,11 @@ async def deliver(
             captions = [_captions(row, format, at) for format in wanted]
             outcomes = await _together(*video, *captions)
             troubles = [one for one in outcomes if isinstance(one, CallsheetError)]
-            found = [one for one in outcomes if isinstance(one, _Found)]
+            found = [one for one in outcomes if isinstance(one, FoundFile)]
             if video and outcomes[0] in troubles:
                 raise troubles[0]
             try:
-                files = await _store(row, found, at)
+                files = await store_files(row, found, at)
             except StoreError as error:
                 return await _refused(error, at)
             pictures = await _keep_pictures(row, found, at)
@@ -94,6 +95,16 @@ async def deliver(
     late = tuple(format for format in wanted if format not in here)
     stored = (*memory.files, *files)
     return FilesStored(stored, late, _findings(row, memory, stored, found, pictures))
+
+
+async def fetch_file(row: CampaignRow, kind: str, at: Context, spooled: AsyncExitStack) -> Fetched:
+    """Return a file of the row's take as the service has it now; None for captions it has not.
+
+    A video lies in the spool until `spooled` ends.
+    """
+    if kind == "mp4":
+        return await _video(row, None, at, spooled)
+    return await _captions(row, cast("CaptionFormat", kind), at)
 
 
 async def _together(*work: Awaitable[Fetched]) -> list[Fetched | CallsheetError]:
@@ -164,7 +175,7 @@ async def _video(
         # Someone who was thought to be gone has delivered it meanwhile, out of the same spool.
         raise StoreError("another process has taken the download away; it is made again") from None
     crashpoint("delivery: the video is verified")
-    return _Found(await _file(row, "mp4", fetched.path, fetched.sha256, at), seen)
+    return FoundFile(await _file(row, "mp4", fetched.path, fetched.sha256, at), seen)
 
 
 async def _is_old(row: CampaignRow, sha256: str, at: Context) -> bool:
@@ -196,7 +207,7 @@ async def _captions(row: CampaignRow, format: CaptionFormat, at: Context) -> Fet
         check_captions(data, format)
     except (BadRequest, VideoError):
         return None
-    return _Found(await _file(row, format, data, hashlib.sha256(data).hexdigest(), at))
+    return FoundFile(await _file(row, format, data, hashlib.sha256(data).hexdigest(), at))
 
 
 async def _file(
@@ -223,7 +234,7 @@ def name_of(row: CampaignRow, take: int, kind: str) -> str:
     return object_name(row.name, campaign=row.campaign, row=row.row, take=take, kind=kind)
 
 
-async def _store(row: CampaignRow, found: Sequence[_Found], at: Context) -> list[Delivered]:
+async def store_files(row: CampaignRow, found: Sequence[FoundFile], at: Context) -> list[Delivered]:
     """Put files that are what they should be into the store."""
     assert row.take is not None
     metadata = {"callsheet-row": row.row, "callsheet-video": row.take.video_id or ""}
@@ -241,7 +252,7 @@ async def _store(row: CampaignRow, found: Sequence[_Found], at: Context) -> list
 
 
 async def _keep_pictures(
-    row: CampaignRow, found: Sequence[_Found], at: Context
+    row: CampaignRow, found: Sequence[FoundFile], at: Context
 ) -> dict[PictureKind, StoredPicture]:
     """Put a video's pictures next to it, if that can be done: no delivery depends on them."""
     videos = [one for one in found if one.inspection is not None]
@@ -256,7 +267,7 @@ def _findings(
     row: CampaignRow,
     memory: Memory,
     stored: Sequence[Delivered],
-    found: Sequence[_Found],
+    found: Sequence[FoundFile],
     pictures: Mapping[PictureKind, StoredPicture],
 ) -> VideoFindings | None:
     """Return what is known of the video now: of this delivery, and of what it brought before."""

@@ -71,7 +71,7 @@ class Engine:
         *,
         max_wait: float | None = None,
         spread: Callable[[], float] = random.random,
-        scheduler: Scheduler[ActiveRow] | None = None,
+        scheduler: Scheduler | None = None,
         deliver: Deliver = deliver,
         page: int = PAGE,
     ) -> None:

@@ -9,11 +9,11 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.evidence import before, before_edit
-from callsheet.tasks.engine.policy.creates import Refusable, in_columns
+from callsheet.tasks.engine.policy.creates import in_columns
 from callsheet.tasks.engine.policy.decision import (
     RUNNING,
     AccessDenied,
@@ -49,7 +49,7 @@ from callsheet.tasks.runtime.errors import (
     Unauthenticated,
 )
 from callsheet.tasks.service import Video, VideoService
-from callsheet.tasks.values.briefs import CREATE
+from callsheet.tasks.values.briefs import CREATE, Brief
 from callsheet.tasks.values.edits import edit_of
 
 #: When to come back to a service in trouble that names no moment, in seconds.
@@ -69,17 +69,8 @@ class Price(NamedTuple):
     seconds: float | None = None
 
 
-class Priceable(Refusable, Protocol):
-    """A row of a sheet or of the ledger: what it asks of the service, and its limit."""
-
-    @property
-    def row(self) -> str: ...
-    @property
-    def operation(self) -> str: ...
-    @property
-    def digest(self) -> str: ...
-    @property
-    def max_credits(self) -> Decimal | None: ...
+#: A row of a sheet or of the ledger.
+Priceable = Brief | CampaignRow
 
 
 def before_spending(error: ServiceError, now: float) -> CallsheetError:

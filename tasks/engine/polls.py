@@ -21,7 +21,7 @@ class Polls:
 
     def __init__(
         self,
-        scheduler: Scheduler[ActiveRow],
+        scheduler: Scheduler,
         active_rows: ActiveRows,
         plan: PollPlan,
         *,

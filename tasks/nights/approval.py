@@ -86,28 +86,28 @@ class NightApproval(Approver):
     async def approve(self, plan: Plan) -> Plan:
         """Return the plan as approved; raise SpendRefused if the limits do not cover it."""
         check_retirement(plan, f"{self.again} --retire")
+        if words := self._question(plan):
+            raise SpendRefused(f"{words}; nothing was spent", remedy=self._remedy)
+        words = f"approved by the standing approval of inbox {self.inbox.name}, {self.night.date}"
+        return plan.approved(words)
+
+    @property
+    def _remedy(self) -> str:
+        return f"check the plan and approve it:\n  {self.again}"
+
+    def _question(self, plan: Plan) -> str | None:
+        """Return what only a person can answer; None where the limits may cover a plan."""
         if self.inbox.approval == "plan-only":
             what = f"{in_credits(plan.total)} for {count(len(plan.spending), 'row')}"
             if plan.changes and not plan.spending:
                 what = "; ".join(one.words for one in plan.changes)
-            raise SpendRefused(
-                f"the plan waits for approval: {what}; nothing was spent",
-                remedy=f"check and approve it:\n  {self.again}",
-            )
+            return f"the plan waits for approval: {what}"
         if plan.elsewhere:
-            # A question that needs a person and has no standing answer.
-            raise SpendRefused(
-                f"{' and '.join(say_elsewhere(plan))}; nothing was spent",
-                remedy=f"check the plan and approve it:\n  {self.again}",
-            )
+            return " and ".join(say_elsewhere(plan))
         if plan.unpriced:
-            raise SpendRefused(
-                f"{count(plan.unpriced, 'row has', 'rows have')} no readable price, which no "
-                "standing approval covers; nothing was spent",
-                remedy=f"check the plan and approve it:\n  {self.again}",
-            )
-        words = f"approved by the standing approval of inbox {self.inbox.name}, {self.night.date}"
-        return plan.approved(words)
+            rows = count(plan.unpriced, "row has", "rows have")
+            return f"{rows} no readable price, which no standing approval covers"
+        return None
 
     def count(self, connection: Connection, campaign: Campaign, plan: Plan) -> None:
         """Count the credits in the transaction that approves; raise SpendRefused above a limit."""
@@ -128,7 +128,7 @@ class NightApproval(Approver):
                 per_sheet=self.inbox.per_sheet,
             )
         except SpendRefused as refusal:
-            refusal.remedy = f"check the plan and approve it:\n  {self.again}"
+            refusal.remedy = self._remedy
             raise
 
 

@@ -1,4 +1,4 @@
-"""Locks and syncs of files, as far as the system has them."""
+"""Files that are written as a whole, and locks and syncs as far as the system has them."""
 
 from __future__ import annotations
 
@@ -32,6 +32,28 @@ def let_go_for_rename(file: FileIO) -> None:
     """Close a file that gets another name or goes, on Windows: it does so to no open file."""
     if sys.platform == "win32":
         file.close()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Put content in place of a file, readable by its owner alone: all of it or nothing.
+
+    The folder has to be there.
+    """
+    # Half of the commands write no such file.
+    import tempfile
+
+    number, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:60]}.")
+    try:
+        with open(number, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

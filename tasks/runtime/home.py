@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.runtime.files import write_whole
 from callsheet.tasks.runtime.suggest import suggest
 
 HOME = ".callsheet"
@@ -74,14 +75,9 @@ def note_run(notes: Path | None, last: LastRun) -> None:
         return
     with suppress(OSError):
         notes.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = _note(notes, last.sheet)
-        half = file.with_suffix(".tmp")
         # Only its owner reads it: it says where the ledger is.
-        half.unlink(missing_ok=True)
-        made = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(made, "w", encoding="utf-8") as note:
-            note.write(json.dumps(asdict(last), ensure_ascii=False))
-        half.replace(file)
+        note = json.dumps(asdict(last), ensure_ascii=False)
+        write_whole(_note(notes, last.sheet), note.encode())
 
 
 def make_home(home: Path) -> bool:

@@ -135,21 +135,21 @@ def _part(thread: int) -> str:
 
 async def main() -> str:
     """Carry the campaign of this folder, sampled while its rows are on their way."""
-    from callsheet.flows.executor import PLAIN, prepare
+    from callsheet.flows.executor import prepare
     from callsheet.tasks.campaign.options import RunOptions
     from callsheet.tasks.campaign.run import open_run
-    from callsheet.tasks.campaign.steps import production
+    from callsheet.tasks.campaign.steps import produce_step, production
     from callsheet.tasks.runtime.settings import load_settings
     from tests.approvers import Approving
 
     options = RunOptions(sheet="bench.csv")
     async with open_run(options, load_settings(), approver=Approving()) as run:
-        campaign = await prepare(run, PLAIN)
+        campaign = await prepare(run)
         async with production(run) as shards:
             sampler = Sampler()
             sampler.start()
             await asyncio.gather(
-                *(PLAIN.produce_rows(run, campaign, n, "") for n, _ in enumerate(shards))
+                *(produce_step(run, campaign, n, "") for n, _ in enumerate(shards))
             )
             return sampler.stop()
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from callsheet.flows.approved_plan import RunEnd, execute
-from callsheet.flows.executor import PLAIN
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
 from tests.board.conftest import board_at, settings_at
@@ -49,7 +48,7 @@ async def test_it_is_refused_by_whoever_would_carry_it_out_with_other_money(
     before = [one.calls() for one in services]
 
     other = settings_at(tmp_path, environ(services, not trial))
-    end = await execute(run, other, PLAIN, place="another worker")
+    end = await execute(run, other, place="another worker")
 
     # The service's own word comes first: it was not even asked.
     assert [one.calls() for one in services] == before
@@ -62,7 +61,7 @@ async def test_it_is_refused_by_whoever_would_carry_it_out_with_other_money(
         campaign = await ledger.read(find_campaign, name=name)
     assert campaign is not None
     assert campaign.sandbox == trial
-    assert await execute(run, other, PLAIN, place="another worker") is None
+    assert await execute(run, other, place="another worker") is None
 
 
 @pytest.mark.slow

@@ -15,7 +15,6 @@ import pytest
 
 from callsheet.deployments.board.run_monitor import RunMonitor
 from callsheet.flows.approved_plan import execute
-from callsheet.flows.executor import PLAIN
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.ledger.leases import run_lease
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
@@ -149,7 +148,7 @@ async def test_a_run_that_a_workers_ledger_does_not_have_says_so(
     async with await open_ledger(settings_at(tmp_path / "other").ledger):
         pass
     with pytest.raises(BadInput, match=r"there is no run .* in the ledger .*other") as caught:
-        await execute(approved_run[1], settings_at(tmp_path / "other"), PLAIN, place="a worker")
+        await execute(approved_run[1], settings_at(tmp_path / "other"), place="a worker")
     assert "the ledger of the board (CALLSHEET_LEDGER)" in str(caught.value.remedy)
 
 
@@ -179,13 +178,13 @@ async def test_a_process_that_lost_its_run_begins_nothing_more(
     settings = settings_at(tmp_path, {**service.environ, "CALLSHEET_LEASE": "1s"})
     heard: list[str] = []
     watch = partial(_taken_over, folder=tmp_path, run_id=run_id, heard=heard)
-    await execute(run_id, settings, PLAIN, place="a worker", watch=watch)
+    await execute(run_id, settings, place="a worker", watch=watch)
     assert heard == ["another process took over this run: this one did not renew its lease"]
     assert service.calls()["create"] == before["create"]
     found = await run_of(tmp_path, run_id)
     assert (found.place, found.ended_at, found.exit) == (ELSEWHERE, None, None)
     # A live lease of another process is left to it.
-    assert await execute(run_id, settings, PLAIN, place="a worker") is None
+    assert await execute(run_id, settings, place="a worker") is None
 
 
 def _prefect(told: tuple[int, str | None] | None):  # type: ignore[no-untyped-def]

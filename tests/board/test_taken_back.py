@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from callsheet.flows.approved_plan import execute
-from callsheet.flows.executor import PLAIN
 from callsheet.tasks.aftercare.cancel import cancel
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.ledger import open_ledger
@@ -35,10 +34,10 @@ async def test_nothing_of_it_is_made_or_paid_for(
     async with await open_ledger(settings.ledger) as ledger:
         asked = partial(cancel, ask=RunOptions(campaign="spring"), by="Ann", at=1.0)
         assert await ledger.write(asked) is not None
-        assert await execute(run_id, settings, PLAIN, place="a worker") is None
+        assert await execute(run_id, settings, place="a worker") is None
         assert await ledger.write(run_again, run_id=run_id, at=2.0)
 
-    end = await execute(run_id, settings, PLAIN, place="a worker")
+    end = await execute(run_id, settings, place="a worker")
 
     assert end is not None
     assert (end.exit_status, "cancelled by Ann" in str(end.words)) == (4, True)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from callsheet.tasks.aftercare.approval import approve_on_board
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.uploads import parse_kept
+from callsheet.tasks.campaign.uploads import find_in_kept
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.people import find_person
 from callsheet.tasks.ledger.plans import find_plan, find_sheet
@@ -43,7 +43,7 @@ async def approved_plan(
         if found.sheet_id is not None:
             kept = await ledger.read(find_sheet, sheet_id=found.sheet_id)
             assert kept is not None
-            read = parse_kept(settings, kept, options.reading(settings))
+            read = find_in_kept(settings, kept, options.reading(settings)).good()
             approve = partial(approve, sheet=read)
         at = found.made_at + 1
         ann = await ledger.read(find_person, name="Ann")

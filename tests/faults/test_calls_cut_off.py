@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
-from callsheet.flows.executor import PLAIN, prepare
+from callsheet.flows.executor import prepare
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import open_run
 from callsheet.tasks.campaign.steps import produce_step
@@ -94,7 +94,7 @@ async def test_a_step_that_is_carried_out_again_after_it_succeeded_pays_nothing(
 
     options = RunOptions(sheet=str(folder / production.sheet))
     async with open_run(options, settings, approver=Approving()) as run:
-        campaign = await prepare(run, PLAIN)
+        campaign = await prepare(run)
         async with producing(run) as shards:
             for shard in range(len(shards)):
                 first = await produce_step(run, campaign, shard, "first")

@@ -366,7 +366,7 @@ MUTATIONS = (
     Mutation(
         "rows that wait are not approved once another campaign has approved them",
         "tasks/aftercare/waiting.py",
-        "checks=(_check_elsewhere,)",
+        "checks=(check_elsewhere,)",
         "checks=()",
         "tests/unit/aftercare/test_waiting.py::test_what_another_campaign_has_paid_for_is_shown_before_it_is_approved",
     ),
@@ -513,8 +513,8 @@ MUTATIONS = (
     Mutation(
         "a process that lost a board run begins nothing more of it",
         "flows/approved_plan.py",
-        "            self._open.lose(because)\n",
-        "            pass\n",
+        "on_lost=opened.lose)",
+        "on_lost=str)",
         "tests/board/test_run_leases.py::test_a_process_that_lost_its_run_begins_nothing_more",
     ),
     Mutation(
@@ -688,14 +688,14 @@ MUTATIONS = (
     ),
     Mutation(
         "of a sheet's budget and its inbox's the smaller counts",
-        "flows/sheet_run.py",
+        "flows/night_sheet.py",
         "budget=min(wanted, default=None)",
         "budget=max(wanted, default=None)",
         "tests/pipeline/test_nights_astray.py::test_of_two_budgets_a_sheet_has_the_smaller",
     ),
     Mutation(
         "of two sheets of a campaign in an inbox one is run",
-        "flows/sheet_run.py",
+        "flows/night_sheet.py",
         "        self._check_own(sheet.campaign)\n",
         "",
         "tests/pipeline/test_nightly.py::test_two_sheets_of_one_campaign_do_not_undo_each_other",
@@ -717,14 +717,14 @@ MUTATIONS = (
     Mutation(
         "what is approved of a sheet that is broken is not begun",
         "flows/night_sheet.py",
-        "self._run.plan is not None and not isinstance(error, SheetError)",
+        "self._refused is not None and not isinstance(error, SheetError)",
         "True",
         "tests/pipeline/test_nights_astray.py::test_what_is_approved_of_a_sheet_that_is_broken_is_not_begun",
     ),
     Mutation(
         "what a sweep opens once it has lost its night is stopped",
-        "flows/sheet_run.py",
-        "        if self.lost:\n            run.lose(self.lost)\n",
+        "tasks/campaign/run.py",
+        "        if self.lost is not None:\n            run.lose(self.lost)\n",
         "",
         "tests/pipeline/test_nights_astray.py::test_whoever_has_lost_the_night_begins_nothing_that_was_approved",
     ),
@@ -822,15 +822,15 @@ MUTATIONS = (
     Mutation(
         "a sweep that is stopped begins no other sheet",
         "flows/nightly_run.py",
-        "return failed or self._stopped() or self._sweeping.lost is not None",
-        "return failed or self._sweeping.lost is not None",
+        "return failed or self._scan.runs.lost is not None",
+        "return failed",
         "tests/pipeline/test_nights_astray.py::test_a_sweep_that_is_stopped_begins_no_other_sheet",
     ),
     Mutation(
         "a fault that concerns all sheets of a night begins no other",
         "flows/nightly_run.py",
-        "return failed or self._stopped() or self._sweeping.lost is not None",
-        "return self._stopped() or self._sweeping.lost is not None",
+        "return failed or self._scan.runs.lost is not None",
+        "return self._scan.runs.lost is not None",
         "tests/pipeline/test_nights_astray.py::test_a_fault_that_concerns_all_sheets_begins_no_other",
     ),
     Mutation(
@@ -1082,8 +1082,8 @@ MUTATIONS = (
     Mutation(
         "what was approved with a sandbox is not executed where videos cost",
         "flows/approved_plan.py",
-        "end = _other_money(plan, settings)",
-        "end = None",
+        "        check_money(ask.sandbox, settings.sandbox, look=LOOK_HERE)\n",
+        "",
         "tests/board/test_other_money.py::test_it_is_refused_by_whoever_would_carry_it_out_with_other_money",
     ),
     Mutation(
@@ -1313,7 +1313,7 @@ MUTATIONS = (
     Mutation(
         "rows that another campaign has approved since are not approved",
         "tasks/campaign/quotes.py",
-        "if new := paid_since(shown, paid_elsewhere(connection, number, wanted, sandbox=sandbox)):",
+        "if new := paid_since(shown, now):",
         "if new := []:",
         "tests/unit/campaign/test_approve_step.py::test_what_changed_during_the_question_is_not_approved",
     ),
@@ -1364,7 +1364,7 @@ MUTATIONS = (
     Mutation(
         "the run of a plan that was cancelled before it began begins nothing",
         "flows/approved_plan.py",
-        "            check_stands(self._plan)\n",
+        "        check_stands(kept)\n",
         "",
         "tests/board/test_taken_back.py::test_nothing_of_it_is_made_or_paid_for",
     ),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.flows.executor import PLAIN, run_sheet
+from callsheet.flows.executor import run_sheet
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.schema import deliveries
@@ -57,7 +57,7 @@ async def test_videos_go_to_a_kind_of_store_that_is_registered(
     settings = load_settings(environ=environ, folder=tmp_path)
 
     options = RunOptions(sheet=str(tmp_path / "launch.csv"))
-    outcome = await run_sheet(options, settings, Approving(), PLAIN)
+    outcome = await run_sheet(options, settings, Approving())
 
     assert outcome.exit_status == 0
     async with await open_ledger(settings.ledger) as ledger:

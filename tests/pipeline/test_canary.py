@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from callsheet.flows.executor import PLAIN, run_sheet
+from callsheet.flows.executor import run_sheet
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Run, Watch, unwatched
 from callsheet.tasks.campaign.values import Plan, RunOutcome
@@ -187,7 +187,7 @@ async def test_what_is_let_go_is_not_paid_for_at_another_price(
 
     options = RunOptions(sheet=str(desk.folder / sheet), canary="auto", campaign=name)
     with pytest.raises(SpendRefused, match="r004: not in the plan"):
-        await run_sheet(options, settings, Approving(later=True), PLAIN, begins=edited)
+        await run_sheet(options, settings, Approving(later=True), begins=edited)
     assert sorted(states(desk, name).values()).count("delivered") == 1
 
 
@@ -245,7 +245,7 @@ async def of_both(
     desk.environ |= real.environ
     settings = load_settings(environ=desk.environ, folder=desk.folder)
     asked = {"sheet": str(desk.folder / sheet), "canary": "auto", "campaign": name, **options}
-    running = partial(run_sheet, RunOptions.of(asked), settings, approver, PLAIN)
+    running = partial(run_sheet, RunOptions.of(asked), settings, approver)
     return await running(watch=watch)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from callsheet.flows.nightly_run import sweep
-from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run import OpenRuns, Run
 from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.ledger.backup import back_up, restore
 from callsheet.tasks.ledger.campaigns import find_campaign
@@ -54,16 +54,16 @@ SCRIPTED = "id,title,script,duration_seconds,aspect_ratio\na,A,@a.txt,5,9:16\n"
 async def test_a_sweep_that_is_stopped_begins_no_other_sheet(nights: Nights) -> None:
     nights.put("a", videos("A", 1))
     nights.put("b", videos("B", 1))
-    begun: list[Run] = []
+    runs = OpenRuns()
 
     @asynccontextmanager
     async def watch(run: Run) -> AsyncIterator[None]:
-        begun.append(run)
+        runs.lose("stopped by a signal")
         yield
 
-    report = await nights.sweep(watch=watch, stopped=lambda: bool(begun))
+    report = await nights.sweep(watch=watch, runs=runs)
 
-    assert said(report) == {"a": "delivered"}
+    assert said(report) == {"a": "parked"}
     assert report.waiting == (f"{nights.name}-b.csv",)
 
 

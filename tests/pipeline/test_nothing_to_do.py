@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from callsheet.flows.executor import PLAIN, run_sheet
+from callsheet.flows.executor import run_sheet
 from callsheet.tasks.campaign.approver import Approver
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Run
@@ -110,7 +110,7 @@ async def run_again(folder: Path, **asked: Any) -> RunOutcome:
         opened.append(run)
         yield
 
-    outcome = await run_sheet(options, settings, Approver(), PLAIN, watch=watch)
+    outcome = await run_sheet(options, settings, Approver(), watch=watch)
     assert opened[0].engine is None or not opened[0].settled
     return outcome
 

@@ -37,8 +37,7 @@ PROGRAM = """
 import asyncio, json, logging, sys
 from prefect import flow
 from callsheet.flows.campaign import run_campaign
-from callsheet.flows.shown import showing
-from callsheet.flows.shown.flow_page import PAGE
+from callsheet.flows.watch import showing
 from callsheet.tasks.campaign.run import open_run
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.runtime.settings import load_settings
@@ -47,7 +46,7 @@ from callsheet.tasks.runtime.settings import load_settings
 async def trouble():
     async with open_run(RunOptions(sheet="a.csv"), load_settings()) as run:
         run.say_wait("campaign a is being run by somebody since yesterday")
-        async with showing(run, PAGE):
+        async with showing(run):
             run.say("videos are found by looking for them: no receiver")
             logging.getLogger("callsheet.store").warning("slow, as mav_hidden says")
     logging.getLogger("callsheet.store").warning("of nobody's run")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.flows.executor import PLAIN, run_sheet
+from callsheet.flows.executor import run_sheet
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.runtime.settings import load_settings
 from tests.approvers import Approving
@@ -109,5 +109,5 @@ async def test_checks_release_every_wave_on_one_approval(
     options = RunOptions.of(
         {"sheet": str(desk.folder / sheet), "waves": "20%,60%", "canary": "auto", "campaign": name}
     )
-    outcome = await run_sheet(options, settings, Approving(later=later), PLAIN)
+    outcome = await run_sheet(options, settings, Approving(later=later))
     assert outcome.charged_this_run == charged

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from functools import partial
 
-from callsheet.flows.executor import PLAIN, run_sheet
+from callsheet.flows.executor import run_sheet
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.runtime.errors import CallsheetError
@@ -42,7 +42,7 @@ async def run(sheet: str, count: int, budget: str) -> int:
     """Run a sheet with so many workers; print the outcome and return its exit status."""
     options = RunOptions(sheet=sheet, workers=count, wait="poll", budget=Decimal(budget))
     try:
-        running = partial(run_sheet, options, load_settings(), Approving(), PLAIN)
+        running = partial(run_sheet, options, load_settings(), Approving())
         outcome = await running(find_starter=asking)
     except CallsheetError as error:
         print(str(error), file=sys.stderr)

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from callsheet.flows.executor import PLAIN, run_sheet
+from callsheet.flows.executor import run_sheet
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Run, current_run
 from callsheet.tasks.campaign.values import RunOutcome
@@ -81,7 +81,7 @@ async def run_with(
     async def begins() -> None:
         begun.set_result(current_run())
 
-    going = partial(run_sheet, asked, settings, Approving(), PLAIN)
+    going = partial(run_sheet, asked, settings, Approving())
     running = asyncio.ensure_future(going(find_starter=processes.find, begins=begins))
     if meddle is not None:
         await asyncio.wait([running, begun], return_when=asyncio.FIRST_COMPLETED)

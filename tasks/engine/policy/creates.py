@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Protocol
 
 from callsheet.tasks.engine.policy.decision import (
     NEVER_MADE,
@@ -28,7 +27,7 @@ from callsheet.tasks.engine.policy.decision import (
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.values.briefs import Json
+from callsheet.tasks.values.briefs import Brief, Json
 from callsheet.tasks.values.edits import edit_of
 
 #: Answers lost in a row before this run leaves the row for a later one.
@@ -135,15 +134,7 @@ def again(row: CampaignRow, memory: Memory, words: str, now: float, rules: Rules
 # What the service says against a brief, in terms of the sheet: line, column and value. Pure.
 
 
-class Refusable(Protocol):
-    """A row of a sheet or of the ledger: where it stands, and what it asks of the service."""
-
-    @property
-    def line(self) -> int: ...
-    def asked(self) -> Mapping[str, Json]: ...
-
-
-def in_columns(words: str, row: Refusable) -> str:
+def in_columns(words: str, row: Brief | CampaignRow) -> str:
     """Return a refusal with the cells it is about, and what to edit; `words` stand behind.
 
     `words` are the client's: "create was refused (400): " and what the service says. It names

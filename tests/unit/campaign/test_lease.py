@@ -57,13 +57,6 @@ async def test_it_is_given_back_after_a_failure(stage: Stage):
     assert await owner_of(stage) is None
 
 
-async def test_a_part_of_the_same_run_holds_it_already(stage: Stage):
-    async with leased(stage.ledger, stage.campaign, clock=clock):
-        async with leased(stage.ledger, stage.campaign, clock=clock):
-            pass
-        assert await owner_of(stage)
-
-
 async def test_another_run_of_the_same_process_is_refused(stage: Stage):
     async def run() -> None:
         async with leased(stage.ledger, stage.campaign, clock=clock):
