@@ -297,13 +297,6 @@ class Where(TypedDict, total=False):
     column: str | None
 
 
-class Mistake(NamedTuple):
-    """A mistake in YAML or JSON, and its line."""
-
-    line: int
-    words: str
-
-
 class Findings:
     """The problems, the advice and the notes of one sheet.
 
