@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from callsheet.tasks.sheet.columns import FIELDS, PARTS
 from callsheet.tasks.sheet.headers import (
@@ -52,7 +52,8 @@ class Mapped:
         rows = [self._row(number, row) for number, row in enumerate(listed) if not is_blank(row)]
         kept = [row for row in rows if row is not None]
         defaults, shared = self._defaults(top.get("defaults"))
-        dates = {name: cell for name in DATES if (cell := self._one(top, name)) is not None}
+        parts = dict(self._parts(top))
+        dates = {name: parts.pop(name) for name in DATES if name in parts}
         defaults = {**dates, **defaults}
         headers = [header for row in kept for header, _ in row.texts]
         columns = tuple(dict.fromkeys((*headers, *shared)))
@@ -63,17 +64,7 @@ class Mapped:
             rows=tuple(_completed(row, columns, shared) for row in kept),
             defaults=defaults,
             tagged=self.tagged,
-            campaign=self._one(top, "campaign"),
-            budget=self._one(top, "budget"),
-            canary=self._one(top, "canary"),
-            edits=self._one(top, "edits"),
-            waves=self._one(top, "waves"),
-            retry_failed=self._one(top, "retry_failed"),
-            names=self._one(top, "names"),
-            copies=self._one(top, "copies"),
-            keep_at_service=self._one(top, "keep_at_service"),
-            matrix=None if is_blank(top.get("matrix")) else top["matrix"],
-            matrix_line=top.lines.get("matrix"),
+            parts=parts,
             complete=not self.refused,
         )
 
@@ -87,12 +78,15 @@ class Mapped:
         top["rows"] = document
         return top
 
-    def _one(self, top: Object, name: str) -> Cell | None:
-        line = top.lines.get(name, top.line)
-        value = self._tidy(top.get(name), {"line": line, "cell": name})
-        if is_blank(value) or value is _FAULTY:
-            return None
-        return Cell(column=name, value=value, line=line, where=name)
+    def _parts(self, top: Object) -> Iterator[tuple[str, Cell]]:
+        """Yield the parts of a document that say something, but for its rows and defaults."""
+        for name in PARTS:
+            value = None if name in ("rows", "defaults") else top.get(name)
+            line = top.lines.get(name, top.line)
+            if name != "matrix":
+                value = self._tidy(value, {"line": line, "cell": name})
+            if not is_blank(value) and value is not _FAULTY:
+                yield name, Cell(column=name, value=value, line=line, where=name)
 
     def _defaults(self, value: Json) -> tuple[Mapping[str, Cell], Mapping[str, str]]:
         """Return the cells, and the texts of `x_` columns, that rows without them have."""

@@ -60,7 +60,7 @@ def expanded(
     """
     names = [canonical_header(header) for header in table.columns] + [*table.defaults]
     speaks = "language" in names
-    if table.matrix is None and not any(
+    if "matrix" not in table.parts and not any(
         is_matrix_column(name)
         or split_translation(name, frozenset())
         or (speaks and _INPUT.fullmatch(name))
@@ -83,6 +83,8 @@ class _Expansion:
         self.findings = findings
         self.plan = _Plan()
         self.spoken: frozenset[str] = frozenset()
+        #: Where the sheet has its `matrix`.
+        self.line = table.parts["matrix"].line if "matrix" in table.parts else None
 
     def table(self) -> Table:
         """Return the rows of all combinations; mistakes are noted with their cells."""
@@ -94,7 +96,7 @@ class _Expansion:
             remedy = "split the sheet" if count > MAX_ROWS else _ASKED
             self.findings.give_up(
                 f"means {count:,} videos, more than {self.limit:,}: {remedy}",
-                line=self.given.matrix_line,
+                line=self.line,
                 cell="matrix",
             )
         if self.few is not None and count > self.few:
@@ -110,13 +112,12 @@ class _Expansion:
             columns=tuple(columns.values()),
             rows=finished,
             defaults=defaults,
-            matrix=None,
         )
 
     def _read_matrix(self) -> None:
-        matrix = self.given.matrix
-        if matrix is None:
+        if "matrix" not in self.given.parts:
             return
+        matrix = self.given.parts["matrix"].value
         if not isinstance(matrix, Mapping):
             self._refuse("is not an object with axes", "matrix")
             return
@@ -129,7 +130,7 @@ class _Expansion:
             for header, value in axes.items():
                 column, place = canonical_header(header), f"matrix.axes.{header}"
                 if is_axis(column):
-                    cell = Cell(column, value, self.given.matrix_line, place)
+                    cell = Cell(column, value, self.line, place)
                     self.plan.axes[column] = self._values(column, cell)
                 else:
                     self._refuse("is not a column that can be an axis", place, header)
@@ -140,7 +141,7 @@ class _Expansion:
         for name in SETTINGS:
             if not is_blank(matrix.get(name)):
                 place = f"matrix.{name}"
-                self.plan.settings[name] = Cell(place, matrix[name], self.given.matrix_line, place)
+                self.plan.settings[name] = Cell(place, matrix[name], self.line, place)
 
     def _choices(self, matrix: Mapping[str, Json], part: str, *, whole: bool) -> list[Choice]:
         listed = matrix.get(part)
@@ -160,7 +161,7 @@ class _Expansion:
                 names = ", ".join(self.plan.axes) or "none"
                 self._refuse(f"has {wrong}, and the axes are {names}", place)
                 continue
-            cells_of = {n: Cell(n, v, self.given.matrix_line, place) for n, v in said.items()}
+            cells_of = {n: Cell(n, v, self.line, place) for n, v in said.items()}
             found.append({n: v for n, c in cells_of.items() for v in self._values(n, c)[:1]})
         return found
 
@@ -347,7 +348,7 @@ class _Expansion:
                 said = ", ".join(f"{name} {cell.value}" for name, cell in one.items())
                 self.findings.advise(
                     f"matches no video ({said}): remove it",
-                    line=self.given.matrix_line,
+                    line=self.line,
                     cell=f"matrix.exclude[{number}]",
                 )
         sizes = Counter(tuple((n, len(values)) for n, values in own.items()) for own in axes)
@@ -363,7 +364,7 @@ class _Expansion:
         self.findings.note(f"means {rows} = {total:,} video{'' if total == 1 else 's'}{left}{more}")
 
     def _refuse(self, message: str, place: str, value: str | None = None) -> None:
-        self.findings.refuse(message, line=self.given.matrix_line, cell=place, value=value)
+        self.findings.refuse(message, line=self.line, cell=place, value=value)
 
     def _refuse_at(self, cell: Cell, message: str, value: str | None = None) -> None:
         self.findings.refuse(message, line=cell.line, cell=cell.where, value=value)

@@ -92,18 +92,8 @@ class Table:
     defaults: Mapping[str, Cell] = field(default_factory=dict)
     #: Defaults for the rows that have a tag, by tag.
     tagged: Mapping[str, Mapping[str, Cell]] = field(default_factory=dict)
-    campaign: Cell | None = None
-    budget: Cell | None = None
-    canary: Cell | None = None
-    edits: Cell | None = None
-    waves: Cell | None = None
-    retry_failed: Cell | None = None
-    names: Cell | None = None
-    copies: Cell | None = None
-    keep_at_service: Cell | None = None
-    #: What a YAML or JSON sheet says under `matrix`, and in which line.
-    matrix: Json = None
-    matrix_line: int | None = None
+    #: What a YAML or JSON sheet says besides rows and defaults, by its name (`columns.PARTS`).
+    parts: Mapping[str, Cell] = field(default_factory=dict)
     complete: bool = True
     gridded: bool = False
     #: Which worksheet of a workbook it is.
