@@ -371,32 +371,26 @@ _SEP = re.compile(r'"?sep=([^"\n])"?[ ,;\t]*(?:\n|\Z)', re.IGNORECASE)
 
 def read_delimited(text: str, findings: Findings, *, delimiter: str | None = None) -> Table:
     """Return the table of a delimited text; `delimiter` wins over what the text suggests."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    first = 1
-    announced = None
-    if sep := _SEP.match(lines):
-        announced, first, lines = sep[1], 2, lines[sep.end() :]
+    announced, first, lines = _begun(text)
     if lines.count("\n") > MAX_LINES:
         findings.give_up(f"has more than {MAX_LINES:,} lines: split it, or delete the blank ones")
     chosen = _given(delimiter, findings) or announced or _guess(lines, findings.names)
     return Grid(findings, exact=True).table(_lines(lines, chosen, first, findings))
 
 
-def delimited_records(text: str, names: Names) -> tuple[str, str, list[tuple[Line, str]]]:
-    """Return what is before the first line, the delimiter, and each line with its source."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    first, announced, before = 1, None, ""
-    if sep := _SEP.match(lines):
-        announced, first, before, lines = sep[1], 2, sep.group(), lines[sep.end() :]
+def delimited_lines(text: str, names: Names) -> tuple[str, str, list[Line]]:
+    """Return what is before the first line, the delimiter, and every line; or raise csv.Error."""
+    announced, first, lines = _begun(text)
+    before = f"sep={announced}\r\n" if announced else ""
     delimiter = announced or _guess(lines, names)
-    sources = [line.group() for line in _LINE.finditer(lines)]
-    records: list[tuple[Line, str]] = []
-    reader, begins = _reader(lines, delimiter), 0
-    for cells in reader:
-        source = "".join(sources[begins : reader.line_num])
-        records.append((Line(first + begins, tuple(cells)), source))
-        begins = reader.line_num
-    return before, delimiter, records
+    return before, delimiter, [*_lines(lines, delimiter, first)]
+
+
+def _begun(text: str) -> tuple[str | None, int, str]:
+    """Return the delimiter that a text announces, the number of its first line, and its lines."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    sep = _SEP.match(lines)
+    return (sep[1], 2, lines[sep.end() :]) if sep else (None, 1, lines)
 
 
 def _given(delimiter: str | None, findings: Findings) -> str | None:
@@ -449,8 +443,13 @@ def _reader(text: str, delimiter: str) -> Any:
     return csv.reader(source, delimiter=delimiter, strict=True, skipinitialspace=True)
 
 
-def _lines(text: str, delimiter: str, first: int, findings: Findings) -> Iterator[Line]:
-    """Yield the lines with the number they begin on; a multi-line cell is one line here."""
+def _lines(
+    text: str, delimiter: str, first: int, findings: Findings | None = None
+) -> Iterator[Line]:
+    """Yield the lines with the number they begin on; a multi-line cell is one line here.
+
+    What cannot be read is noted in `findings`; without those it raises csv.Error.
+    """
     reader = _reader(text, delimiter)
     begins = first
     try:
@@ -458,6 +457,8 @@ def _lines(text: str, delimiter: str, first: int, findings: Findings) -> Iterato
             yield Line(begins, tuple(cells))
             begins = first + reader.line_num
     except csv.Error as error:
+        if findings is None:
+            raise
         findings.refuse(_explain(str(error)), line=begins)
 
 
