@@ -25,7 +25,6 @@ from callsheet.tasks.sheet.table import (
     Row,
     Span,
     Table,
-    Texts,
     is_blank,
     is_total,
 )
@@ -92,7 +91,9 @@ class Grid:
         rows.check()
         self._note_merged()
         self._note_hidden(columns)
-        kept = tuple(column.header for column in rows.columns)
+        kept: dict[str, str] = {}
+        for column in rows.columns:
+            kept.setdefault(column.name, column.header)
         complete = all(column.usable for column in columns)
         hidden = tuple(line.number for line in body if line.hidden)
         return Table(
@@ -207,10 +208,8 @@ class Grid:
 
     def _row(self, line: Line, columns: list[Column], faulty: Collection[int]) -> Row:
         cells: dict[str, Cell] = {}
-        texts: list[str] = []
         for column in columns:
             text, fault = self._text(line, column)
-            texts.append(line.shown.get(column.position, text))
             noted = column.position in faulty
             if not text and not fault and not noted:
                 continue
@@ -224,16 +223,16 @@ class Grid:
                     row=None if column.name == "id" else _id_of(line, columns),
                     column=column.name,
                 )
-            if column.usable and not column.kept_only:
+            if column.usable or column.name not in cells:
                 cells[column.name] = Cell(
                     column=column.name,
                     value=text,
                     line=line.number,
                     where=place,
                     faulty=noted or bool(fault),
+                    shown=line.shown.get(column.position),
                 )
-        headers = tuple(column.header for column in columns)
-        return Row(line.number, cells, Texts(headers, tuple(texts)), line.hidden)
+        return Row(line.number, cells, line.hidden)
 
     def _text(self, line: Line, column: Column) -> tuple[str, str | None]:
         """Return a cell's text and what is wrong with it."""
@@ -269,11 +268,9 @@ class GridRows(Collection[Row]):
         self._width = columns[-1].position + 1
         ours = frozenset(column.position for column in columns if is_ours(column.name))
         grid.ours = grid.unseen.ours = ours
-        self._headers = tuple(column.header for column in self.columns)
         self._even = [column.position for column in columns] == [*range(self._width)]
         #: Texts that stand in many rows, each of them once.
         self._known: dict[str, str] = {}
-        self._plan = [(one, one.usable and not one.kept_only) for one in self.columns]
 
     def check(self) -> None:
         """Note what is wrong with merged cells, which concerns several lines at once."""
@@ -316,11 +313,9 @@ class GridRows(Collection[Row]):
             return None
         known, number, locate = self._known, line.number, self._grid.locate
         cells: dict[str, Cell] = {}
-        texts: list[str] = []
-        for column, is_read in self._plan:
+        for column in self.columns:
             raw = line.cells[column.position]
             if not raw:
-                texts.append("")
                 continue
             if not (raw.isascii() and raw.isprintable()) or raw[0] in "#'" or len(raw) > LONG:
                 return None
@@ -329,11 +324,10 @@ class GridRows(Collection[Row]):
                 text = known.setdefault(text, text)
             if text and (text[0] in "#'"):
                 return None
-            texts.append(text)
-            if text and is_read:
+            if text and (column.usable or column.name not in cells):
                 where = self._place(column, number) if locate else column.header
                 cells[column.name] = Cell(column.name, text, number, where)
-        return Row(number, cells, Texts(self._headers, tuple(texts)))
+        return Row(number, cells)
 
     def place(self, name: str, line: int) -> str | None:
         """Return what the cell of a column in a line is called; None without such a column."""

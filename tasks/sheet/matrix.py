@@ -58,7 +58,7 @@ def expanded(
 
     Raises MeansMany before more than `few` videos are made.
     """
-    names = [canonical_header(header) for header in table.columns] + [*table.defaults]
+    names = [*table.columns, *table.defaults]
     speaks = "language" in names
     if "matrix" not in table.parts and not any(
         is_matrix_column(name)
@@ -104,15 +104,9 @@ class _Expansion:
         self.spoken = self._languages(rows, axes)
         made = [one for row, own in zip(rows, axes, strict=True) for one in self._rows(row, own)]
         self._report(axes, len(made))
-        columns = self._columns(axes)
         defaults = {name: c for name, c in self.given.defaults.items() if not self._is_gone(name)}
-        finished = tuple(_with_texts(row, columns) for row in made)
-        return replace(
-            self.given,
-            columns=tuple(columns.values()),
-            rows=finished,
-            defaults=defaults,
-        )
+        columns = self._columns(axes)
+        return replace(self.given, columns=columns, rows=tuple(made), defaults=defaults)
 
     def _read_matrix(self) -> None:
         if "matrix" not in self.given.parts:
@@ -249,7 +243,7 @@ class _Expansion:
         own = {name: c for name, c in row.cells.items() if not self._is_gone(name)} | choice
         if choice and (name := row.cells.get("id")):
             own["id"] = name._replace(value=self._id(name, choice, settings.get("id")))
-            row = row._replace(texts=[*row.texts, (VARIANT_OF, as_text(name.value))])
+            own[VARIANT_OF] = Cell(VARIANT_OF, as_text(name.value), row.line, VARIANT_OF)
         if choice and (before := row.cells.get("was")):
             own["was"] = before._replace(value=self._id(before, choice, settings.get("id")))
         own |= self._translated(row, own, settings.get("fallback"))
@@ -312,15 +306,14 @@ class _Expansion:
         """Return the column and the cell that lacks a text, where the sheet has a place for it."""
         written = (
             name
-            for name in map(canonical_header, self.given.columns)
+            for name in self.given.columns
             if split_translation(name, self.spoken) == (base, code)
         )
         return self.given.lacking(written if code else ["language"], row.line)
 
     def _translated_into(self, code: str | None) -> list[str]:
         """Return the columns that the sheet has a translated column for in this language."""
-        names = map(canonical_header, self.given.columns)
-        found = (split_translation(name, self.spoken) for name in names)
+        found = (split_translation(name, self.spoken) for name in self.given.columns)
         return [one[0] for one in found if one is not None and one[1] == code]
 
     def _is_gone(self, name: str) -> bool:
@@ -329,8 +322,7 @@ class _Expansion:
     def _columns(self, axes: list[dict[str, list[Cell]]]) -> dict[str, str]:
         """Return the headers of the expanded table by column."""
         columns: dict[str, str] = {}
-        for header in self.given.columns:
-            name = canonical_header(header)
+        for name, header in self.given.columns.items():
             if is_matrix_column(name):
                 axis = name.removeprefix("matrix.")
                 if axis not in SETTINGS:
@@ -368,26 +360,6 @@ class _Expansion:
 
     def _refuse_at(self, cell: Cell, message: str, value: str | None = None) -> None:
         self.findings.refuse(message, line=cell.line, cell=cell.where, value=value)
-
-
-def _with_texts(row: Row, columns: Mapping[str, str]) -> Row:
-    """Return a row whose texts are its own, so that a status sheet is not expanded again."""
-    written = {canonical_header(header): text for header, text in row.texts}
-    texts = tuple(
-        (header, cell_text(row.cells[name]) if name in row.cells else written.get(name, ""))
-        for name, header in columns.items()
-    )
-    return row._replace(texts=texts)
-
-
-def cell_text(cell: Cell) -> str:
-    """Return a cell as one text, for the status sheet."""
-    import json
-
-    value = cell.value
-    if isinstance(value, Mapping | list):
-        return json.dumps(value, ensure_ascii=False)
-    return as_text(value)
 
 
 def _usual(column: str, text: str) -> str:

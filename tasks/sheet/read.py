@@ -120,9 +120,12 @@ def sheet_of(
         note_hidden,
         to_briefs,
         without_hidden,
+        without_refused,
     )
 
     name = findings.file
+    if not table.complete:
+        table = without_refused(table)
     note_hidden(table, options.hidden_rows, findings)
     table = expanded(completed(table, findings), findings, many=options.yes_many, few=options.few)
     skipped: frozenset[str] = frozenset()
@@ -141,7 +144,7 @@ def sheet_of(
     names = table.parts.get("names") or Cell("names", options.names, None, "the setting names")
     if names.value != DEFAULT_NAMES:
         briefs = named(
-            briefs, names, findings, campaign=campaign, headers=table.columns, cells=cells
+            briefs, names, findings, campaign=campaign, columns=table.columns, cells=cells
         )
     copies = table.parts.get("copies") or Cell("copies", options.copies, None, "the setting copies")
     if copies.value:
@@ -151,7 +154,7 @@ def sheet_of(
             copies,
             findings,
             campaign=campaign,
-            headers=table.columns,
+            columns=table.columns,
             cells=cells,
             local=local,
         )
@@ -171,7 +174,7 @@ def sheet_of(
         says_copies="copies" in table.parts,
         read_at=options.now,
         briefs=briefs,
-        columns=table.columns,
+        columns=tuple(table.columns.values()),
         advice=findings.advice,
         notes=findings.notes,
         origin=origin_of(address, table.worksheet),
@@ -320,12 +323,12 @@ def _found(table: Table, names: Names) -> Iterator[FoundColumn]:
     from callsheet.tasks.sheet.headers import canonical_header
     from callsheet.tasks.sheet.proposals import Likely, likely_columns
 
-    # By header, so that a column counts once, and also where its name is not known.
-    texts: dict[str, list[str]] = {header: [] for header in table.columns}
+    texts: dict[str, list[str]] = {header: [] for header in table.columns.values()}
+    below = {name: texts[header] for name, header in table.columns.items()}
     for row in table.rows:
-        for header, text in row.texts:
-            if text.strip():
-                texts.setdefault(header, []).append(text)
+        for name, cell in row.cells.items():
+            if text := cell.text:
+                below[name].append(text)
     unknown = likely_columns(texts, rows=len(table.rows))
     for header, filled in texts.items():
         likely = unknown.get(header, Likely())
