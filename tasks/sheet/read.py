@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
@@ -353,21 +354,14 @@ def find_sheet_in(
 ) -> FoundSheet:
     """Return what is in `content`, which is read once; the parameters are `parse_sheet`'s."""
     findings = Findings(name, _names(options, folder, name))
-    rows = 0
+    rows, sheet = 0, None
     columns: tuple[FoundColumn, ...] = ()
-    try:
+    # What was raised is among the findings.
+    with suppress(SheetError):
         table = read_table(content, options, findings)
         rows = len(table.rows)
         columns = tuple(_found(table, findings.names))
         sheet = sheet_of(table, findings, content, options=options, folder=folder, address=address)
-    except SheetError as error:
-        return FoundSheet(
-            rows=rows,
-            columns=columns,
-            problems=tuple(error.problems),
-            notes=tuple(error.notes),
-            written=findings.names.headers,
-        )
     return FoundSheet(
         rows=rows,
         columns=columns,

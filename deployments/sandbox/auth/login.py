@@ -16,9 +16,9 @@ import secrets
 import sqlite3
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
-from urllib.parse import parse_qs
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -148,7 +148,6 @@ class ClaimRequest(ScopesAsked):
 
 
 Fields = dict[str, Any]
-Form = dict[str, list[str]]
 AnyAsked = TypeVar("AnyAsked", bound=Asked)
 
 
@@ -176,21 +175,15 @@ def read_grant(said: Fields) -> str:
     return str(grant)
 
 
-async def form_of(request: Request) -> Form:
-    """Read a form as it was filled in: every value of each field."""
-    return parse_qs((await request.body()).decode(errors="replace"), keep_blank_values=True)
-
-
-def first(form: Form, name: str) -> str:
-    """Give the value of a field that has one; empty where it was left out."""
-    return next(iter(form.get(name, ())), "")
+async def form_of(request: Request) -> QueryParams:
+    """Read a form as it was filled in."""
+    return QueryParams((await request.body()).decode(errors="replace"))
 
 
 async def fields_of(request: Request) -> Fields:
     """Read a form or a JSON object. An empty member counts as not said (RFC 6749, 3.2)."""
     is_json = "json" in request.headers.get("content-type", "")
-    form: Form = {} if is_json else await form_of(request)
-    said = await json_of(request) if is_json else {name: first(form, name) for name in form}
+    said: Mapping[str, Any] = await (json_of(request) if is_json else form_of(request))
     return {name: value for name, value in said.items() if value not in ("", None)}
 
 

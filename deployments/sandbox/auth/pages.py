@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
+from starlette.datastructures import QueryParams
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from callsheet.deployments.sandbox.auth import login
@@ -20,10 +21,8 @@ from callsheet.deployments.sandbox.auth.login import (
     NO_STORE,
     Client,
     CodeRequest,
-    Form,
     OAuthError,
     client_of,
-    first,
     form_of,
     normal_code,
     ordered_scopes,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
 ORGANIZATION = "Northlight Studio"
 AUTHORIZE, DEVICE = "/api/oauth/authorize", "/device"
+UNANSWERED = QueryParams()
 #: What a person is told before granting one: a verb, then what it covers.
 SCOPE_MEANINGS = {
     "read": ("See the account", "Videos, characters, webhooks and the credits left."),
@@ -83,11 +83,11 @@ def _told(title: str, sentence: str, mood: str, *, status: int = 200) -> Respons
     return _page("told.html", status=status, title=title, sentence=sentence, mood=mood)
 
 
-def _granted(form: Form, asked: Iterable[str]) -> tuple[str, ...] | None:
+def _granted(form: QueryParams, asked: Iterable[str]) -> tuple[str, ...] | None:
     """Read an answer: the scopes granted, none of them for no; None where it grants nothing."""
-    if first(form, "decision") != "approve":
+    if form.get("decision") != "approve":
         return ()
-    return ordered_scopes(set(form.get("grant", [])) & set(asked)) or None
+    return ordered_scopes(set(form.getlist("grant")) & set(asked)) or None
 
 
 def _consent(
@@ -109,18 +109,18 @@ def _consent(
 @public("authorize", "GET", AUTHORIZE)
 async def authorize(call: Call) -> Response:
     """Ask a person whether the program that sent them here may come in (path 1)."""
-    return await _authorize(call, dict(call.request.query_params), {})
+    return await _authorize(call, dict(call.request.query_params), UNANSWERED)
 
 
 @public("answer_request", "POST", AUTHORIZE)
 async def answer_request(call: Call) -> Response:
     """Take the person's answer to the program."""
     form = await form_of(call.request)
-    answered = {name: form.pop(name, []) for name in ("decision", "grant")}
-    return await _authorize(call, {name: first(form, name) for name in form}, answered)
+    said = {name: form[name] for name in form if name not in ("decision", "grant")}
+    return await _authorize(call, said, form)
 
 
-async def _authorize(call: Call, said: Mapping[str, str], answered: Form) -> Response:
+async def _authorize(call: Call, said: Mapping[str, str], answered: QueryParams) -> Response:
     client = await call.run(find, Client, said.get("client_id", ""))
     if client is None or said.get("redirect_uri") not in client.redirect_uris:
         sentence = "Start again from the program: it did not register this address, or itself."
@@ -153,17 +153,19 @@ def _back(call: Call, said: Mapping[str, str], answer: Mapping[str, str]) -> Res
 async def device(call: Call) -> Response:
     """Ask for the code that a program shows, then whether it may come in (paths 2 and 3)."""
     typed = call.request.query_params.get("user_code", "").strip()
-    return await _answer_code(call, typed, {}) if typed else _page("enter_code.html", typed="")
+    return (
+        await _answer_code(call, typed, UNANSWERED) if typed else _page("enter_code.html", typed="")
+    )
 
 
 @public("answer_code", "POST", DEVICE)
 async def answer_code(call: Call) -> Response:
     """Write down what a person says about the program behind a code."""
     form = await form_of(call.request)
-    return await _answer_code(call, first(form, "user_code"), form)
+    return await _answer_code(call, form.get("user_code", ""), form)
 
 
-async def _answer_code(call: Call, typed: str, form: Form) -> Response:
+async def _answer_code(call: Call, typed: str, form: QueryParams) -> Response:
     code = normal_code(typed)
     try:
         approval = await call.run(login.open_to, code, now=call.now)
@@ -172,7 +174,8 @@ async def _answer_code(call: Call, typed: str, form: Form) -> Response:
             shown = {"user_code": code, "action": DEVICE, "asks_who": bool(approval.email)}
             hidden = [("user_code", code)]
             return _consent(approval.app, approval.scopes, hidden, again=bool(form), **shown)
-        await call.run(login.answer, code, first(form, "email"), granted, now=call.now)
+        email = form.get("email", "")
+        await call.run(login.answer, code, email, granted, now=call.now)
     except Refusal as refusal:
         said = {"typed": code, "trouble": refusal.message}
         return _page("enter_code.html", status=refusal.status, **said)
