@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import get_args
@@ -36,19 +36,6 @@ _INPUT = re.compile(r"fields\..+\.[A-Za-z]{2,3}(?:[-_]\w{2,4})?")
 _SLOT = re.compile(r"\{([^{}]*)\}")
 #: One value on each axis, by column.
 Choice = dict[str, Cell]
-
-
-@dataclass
-class _Plan:
-    """What the sheet says about all rows: axes, left out and added combinations, settings."""
-
-    axes: dict[str, list[Cell]] = field(default_factory=dict)
-    exclude: list[Choice] = field(default_factory=list)
-    include: list[Choice] = field(default_factory=list)
-    settings: dict[str, Cell] = field(default_factory=dict)
-    used: set[int] = field(default_factory=set)
-    excluded: int = 0
-    included: int = 0
 
 
 def expanded(
@@ -81,7 +68,13 @@ class _Expansion:
         self.limit = limit
         self.few = few
         self.findings = findings
-        self.plan = _Plan()
+        #: What all rows have: the defaults, with the axes and settings of the `matrix`.
+        self.shared = dict(table.defaults)
+        #: Combinations that are left out and added, which of the first were used, and how often.
+        self.exclude: list[Choice] = []
+        self.include: list[Choice] = []
+        self.used: set[int] = set()
+        self.excluded = self.included = 0
         self.spoken: frozenset[str] = frozenset()
         #: Where the sheet has its `matrix`.
         self.line = table.parts["matrix"].line if "matrix" in table.parts else None
@@ -91,7 +84,7 @@ class _Expansion:
         self._read_matrix()
         rows = list(self.given.rows)
         axes = [self._axes(row) for row in rows]
-        count = sum(prod(map(len, own.values())) + len(self.plan.include) for own in axes)
+        count = sum(prod(map(len, own.values())) + len(self.include) for own in axes)
         if count > self.limit:
             remedy = "split the sheet" if count > MAX_ROWS else _ASKED
             self.findings.give_up(
@@ -120,24 +113,30 @@ class _Expansion:
                 self._refuse(f"is not a part of a matrix; there is {', '.join(_MEMBERS)}",
                              "matrix", name)  # fmt: skip
         axes = matrix.get("axes")
+        names: list[str] = []
         if isinstance(axes, Mapping):
             for header, value in axes.items():
                 column, place = canonical_header(header), f"matrix.axes.{header}"
                 if is_axis(column):
-                    cell = Cell(column, value, self.line, place)
-                    self.plan.axes[column] = self._values(column, cell)
+                    names.append(column)
+                    self._share(column, value, place)
                 else:
                     self._refuse("is not a column that can be an axis", place, header)
         elif not is_blank(axes):
             self._refuse("are not an object of columns", "matrix.axes")
-        self.plan.exclude = self._choices(matrix, "exclude", whole=False)
-        self.plan.include = self._choices(matrix, "include", whole=True)
+        self.exclude = self._choices(matrix, "exclude", names, whole=False)
+        self.include = self._choices(matrix, "include", names, whole=True)
         for name in SETTINGS:
             if not is_blank(matrix.get(name)):
-                place = f"matrix.{name}"
-                self.plan.settings[name] = Cell(place, matrix[name], self.line, place)
+                self._share(name, matrix[name], f"matrix.{name}")
 
-    def _choices(self, matrix: Mapping[str, Json], part: str, *, whole: bool) -> list[Choice]:
+    def _share(self, name: str, value: Json, place: str) -> None:
+        """Have all rows a cell of the matrix, but for those that have one of their own."""
+        self.shared.setdefault(f"matrix.{name}", Cell(name, value, self.line, place))
+
+    def _choices(
+        self, matrix: Mapping[str, Json], part: str, axes: list[str], *, whole: bool
+    ) -> list[Choice]:
         listed = matrix.get(part)
         if is_blank(listed):
             return []
@@ -148,11 +147,11 @@ class _Expansion:
         for number, one in enumerate(listed):
             place = f"matrix.{part}[{number}]"
             said = {canonical_header(k): v for k, v in one.items()} if isinstance(one, dict) else {}
-            unknown = [name for name in said if name not in self.plan.axes]
-            missing = [name for name in self.plan.axes if name not in said] if whole else []
+            unknown = [name for name in said if name not in axes]
+            missing = [name for name in axes if name not in said] if whole else []
             if not said or unknown or missing:
                 wrong = f"no {missing[0]}" if missing else f"{', '.join(unknown) or 'nothing'}"
-                names = ", ".join(self.plan.axes) or "none"
+                names = ", ".join(axes) or "none"
                 self._refuse(f"has {wrong}, and the axes are {names}", place)
                 continue
             cells_of = {n: Cell(n, v, self.line, place) for n, v in said.items()}
@@ -187,8 +186,8 @@ class _Expansion:
 
     def _axes(self, row: Row) -> dict[str, list[Cell]]:
         """Return the axes of a row by name, language first: the order of columns changes no id."""
-        axes = dict(self.plan.axes)
-        for name, cell in {**self.given.defaults, **row.cells}.items():
+        axes: dict[str, list[Cell]] = {}
+        for name, cell in {**self.shared, **row.cells}.items():
             column = name.removeprefix("matrix.")
             if column != name and column not in SETTINGS:
                 axes[column] = self._values(column, cell)
@@ -200,7 +199,7 @@ class _Expansion:
     def _languages(self, rows: list[Row], axes: list[dict[str, list[Cell]]]) -> frozenset[str]:
         said = [cell for own in axes for cell in own.get("language", ())]
         said += [row.cells["language"] for row in rows if "language" in row.cells]
-        said += [choice["language"] for choice in self.plan.include if "language" in choice]
+        said += [choice["language"] for choice in self.include if "language" in choice]
         said += [self.given.defaults["language"]] if "language" in self.given.defaults else []
         codes = {code for cell in said if (code := _code(cell))}
         # An input that is translated into one language of the sheet may have others too.
@@ -213,29 +212,24 @@ class _Expansion:
         return frozenset(codes | {said for base, said in inputs if base in bases})
 
     def _rows(self, row: Row, axes: Mapping[str, list[Cell]]) -> Iterator[Row]:
-        settings = self.plan.settings | {
-            name: cell
-            for name in SETTINGS
-            if (
-                cell := row.cells.get(f"matrix.{name}") or self.given.defaults.get(f"matrix.{name}")
-            )
-        }
+        said = {**self.shared, **row.cells}
+        settings = {name: cell for name in SETTINGS if (cell := said.get(f"matrix.{name}"))}
         choices = [dict(zip(axes, one, strict=True)) for one in product(*axes.values())]
         kept = [one for one in choices if not self._is_excluded(one)]
         made = {tuple(c.value for c in one.values()) for one in kept}
-        for added in self.plan.include:
+        for added in self.include:
             ordered = {name: added[name] for name in axes if name in added}
             if len(ordered) == len(axes) and tuple(c.value for c in ordered.values()) not in made:
                 kept.append(ordered)
-                self.plan.included += 1
+                self.included += 1
         for choice in kept:
             yield self._variant(row, choice, settings)
 
     def _is_excluded(self, choice: Choice) -> bool:
-        for number, one in enumerate(self.plan.exclude):
+        for number, one in enumerate(self.exclude):
             if all(n in choice and choice[n].value == c.value for n, c in one.items()):
-                self.plan.used.add(number)
-                self.plan.excluded += 1
+                self.used.add(number)
+                self.excluded += 1
                 return True
         return False
 
@@ -335,8 +329,8 @@ class _Expansion:
         return columns | ({VARIANT_OF: VARIANT_OF} if any(axes) else {})
 
     def _report(self, axes: list[dict[str, list[Cell]]], count: int) -> None:
-        for number, one in enumerate(self.plan.exclude):
-            if number not in self.plan.used:
+        for number, one in enumerate(self.exclude):
+            if number not in self.used:
                 said = ", ".join(f"{name} {cell.value}" for name, cell in one.items())
                 self.findings.advise(
                     f"matches no video ({said}): remove it",
@@ -349,7 +343,7 @@ class _Expansion:
         rows = f"{len(axes)} row{'' if len(axes) == 1 else 's'}"
         if len(sizes) == 1:
             rows += "".join(f" x {size} {_plural(name, size)}" for name, size in next(iter(sizes)))
-        excluded, included = self.plan.excluded, self.plan.included
+        excluded, included = self.excluded, self.included
         left = f", {excluded:,} excluded" if excluded else ""
         more = f", {included:,} included" if included else ""
         total = count + excluded - included
