@@ -16,30 +16,30 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from callsheet.deployments.terminal import at_terminal, read_line
 from callsheet.tasks.credentials import (
     Login,
-    PendingClaim,
     Place,
     choose_place,
-    drop_claim,
+    claim_file,
     file_of,
     fingerprint,
     keep,
-    keep_claim,
-    read_claim,
+    make_private_folder,
+    read_private,
     write_private,
 )
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError, LoginError
 from callsheet.tasks.runtime.known_settings import Settings
-from callsheet.tasks.runtime.redact import say
+from callsheet.tasks.runtime.redact import register_secret, say
 from callsheet.tasks.service.login import (
     ENDED,
     Claim,
     Endpoints,
     Exchange,
     Grant,
-    PollInterval,
     UserCode,
     discover,
     find_auth_url,
@@ -174,10 +174,8 @@ async def _by_claim(
     exchange: Exchange, endpoints: Endpoints, order: Order, settings: Settings
 ) -> Grant:
     email = order.email or ""
-    waiting = WaitingClaim(
-        folder=order.folder, profile=order.profile, issuer=endpoints.issuer, email=email
-    )
-    pending = waiting.load(now=exchange.clock())
+    file = claim_file(order.folder, order.profile) if order.folder else None
+    pending = _waiting(file, endpoints.issuer, email, now=exchange.clock())
     say(
         f"{'going on with' if pending else 'beginning'} a login of {email}; "
         "for a day the same command takes it up again"
@@ -193,60 +191,54 @@ async def _by_claim(
             show=_show,
             say=say,
             pending=pending,
-            keep=waiting.save,
+            keep=partial(_keep_waiting, file, endpoints.issuer, email),
         )
     except LoginError as error:
-        if error.code in ENDED:
-            waiting.drop()
+        if error.code in ENDED and file is not None:
+            file.unlink(missing_ok=True)
         raise
-    waiting.drop()
+    if file is not None:
+        file.unlink(missing_ok=True)
     return grant
 
 
 @dataclass(frozen=True, kw_only=True)
 class WaitingClaim:
-    """The one place for a claim of a profile; `folder` is None where nothing can be kept."""
+    """A claim that no one has approved yet, as the next `login --email` takes it up again.
 
-    folder: Path | None
-    profile: str
-    issuer: str
+    Its file is for its owner alone: the token is a secret, and is shown by the service once
+    (specification, section 5, path 3).
+    """
+
+    auth_url: str
     email: str
+    claim: Claim
 
-    def load(self, *, now: datetime) -> Claim | None:
-        """Return the claim that lies here, if it is for this server and person and still good."""
-        kept = read_claim(self.folder, self.profile) if self.folder else None
-        if kept is None or kept.expires_at <= now:
-            return None
-        if (kept.auth_url, kept.email) != (self.issuer, self.email):
-            return None
-        polling = PollInterval(seconds=kept.interval)
-        return Claim(
-            token=kept.token,
-            expires_at=kept.expires_at,
-            code=UserCode(code=kept.user_code, address=kept.address, polling=polling),
-            code_until=kept.code_until,
-        )
 
-    def save(self, claim: Claim) -> None:
-        """Keep the claim in place of any other; raise ConfigurationError when that fails."""
-        if self.folder is None:
-            return
-        kept = PendingClaim(
-            auth_url=self.issuer,
-            email=self.email,
-            token=claim.token,
-            expires_at=claim.expires_at,
-            user_code=claim.code.code,
-            address=claim.code.address,
-            code_until=claim.code_until,
-            interval=claim.code.polling.seconds,
-        )
-        keep_claim(self.folder, self.profile, kept)
+_WAITING = TypeAdapter(WaitingClaim)
 
-    def drop(self) -> None:
-        """Take away what lies here."""
-        if self.folder is not None:
-            drop_claim(self.folder, self.profile)
+
+def _waiting(file: Path | None, issuer: str, email: str, *, now: datetime) -> Claim | None:
+    """Return the claim in a file, if it is for this server and person, and still good."""
+    try:
+        text = read_private(file) if file is not None else None
+        kept = None if text is None else _WAITING.validate_json(text)
+    except (ConfigurationError, ValueError):
+        return None
+    if kept is None or kept.claim.expires_at <= now:
+        return None
+    if (kept.auth_url, kept.email) != (issuer, email):
+        return None
+    register_secret(kept.claim.token)
+    return kept.claim
+
+
+def _keep_waiting(file: Path | None, issuer: str, email: str, claim: Claim) -> None:
+    """Keep a claim in place of any other; raise ConfigurationError when that fails."""
+    if file is not None:
+        make_private_folder(file.parent)
+        kept = WaitingClaim(auth_url=issuer, email=email, claim=claim)
+        write_private(file, _WAITING.dump_json(kept, indent=1).decode() + "\n")
 
 
 # Where the key of a login goes: kept for later commands, into a file of its own, or nowhere.

@@ -1,4 +1,4 @@
-"""Somebody with a browser: signs in at the sandbox and answers what a program asks for.
+"""Somebody with a browser, who answers at the sandbox what a program asks for.
 
 Speaks to its pages by plain forms. As a program, `python -m tests.person ADDRESS` is a browser for
 the BROWSER variable; `PERSON_DECISION` and `PERSON_GRANTS` say what its owner wants.
@@ -17,29 +17,25 @@ ADA, BEN = "ada@northlight.example", "ben@northlight.example"
 
 
 class Person:
-    """One signed-in person, who approves or declines."""
+    """One person, who approves or declines."""
 
     def __init__(self, email: str = ADA) -> None:
         self.email = email
         self._http = httpx.Client(follow_redirects=True, timeout=30)
 
     def visit(self, address: str) -> httpx.Response:
-        """Open an address, sign in if asked to, and return the page it leads to."""
-        page = self._http.get(address)
-        form = Form(page)
-        if form.action == "/sign-in":
-            # The first form lists the people the sandbox knows.
-            page = self._submit(page, form, [("email", self.email)])
-        return page
+        """Open an address, and return the page it leads to."""
+        return self._http.get(address)
 
     def answer(
         self, address: str, *, decision: str = "approve", grants: Sequence[str] | None = None
     ) -> httpx.Response:
-        """Open an address, sign in, and press a button; return the last page."""
+        """Open an address and press a button; return the last page."""
         page = self.visit(address)
         form = Form(page)
         granted = form.boxes if grants is None else list(grants)
         pressed = [("decision", decision), *(("grant", scope) for scope in granted)]
+        pressed += [("email", self.email)] if form.asks_who else []
         return self._submit(page, form, pressed)
 
     def _submit(
@@ -60,15 +56,17 @@ class Form(HTMLParser):
         self.action = ""
         self.hidden: list[tuple[str, str]] = []
         self.boxes: list[str] = []
+        self.asks_who = False
         self._forms = 0
         self.feed(page.text)
         assert self.action, page.text
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attrs}
-        if tag == "form" and found.get("action") not in ("/sign-out", None):
+        if tag == "form":
             self._forms += 1
             self.action = self.action or found["action"]
+        self.asks_who |= tag == "input" and found.get("name") == "email"
         if tag == "input" and self._forms == 1 and found.get("type") == "hidden":
             self.hidden.append((found["name"], found["value"]))
         if tag == "input" and self._forms == 1 and found.get("type") == "checkbox":

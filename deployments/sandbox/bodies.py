@@ -48,7 +48,7 @@ Script = Annotated[
     ),
     AfterValidator(_with_scenes),
 ]
-#: A web address, the name of an upload, or the picture itself. Nothing is ever fetched.
+#: A web address, the name of an upload, or the picture itself. Nothing is fetched or looked at.
 Link = Annotated[
     str,
     StringConstraints(pattern=r"^https?://[A-Za-z0-9.\-]+(:[0-9]+)?(/[^\s]*)?$", max_length=2000),

@@ -48,8 +48,6 @@ class Container:
             ready=lambda: self.webhooks.wake(),
         )
         self.calls: Counter[str] = Counter()
-        #: Values of new keys that are still to be shown once, by who made them.
-        self.made: dict[str, str] = {}
         #: Videos up to this one are not listed.
         self.unlisted = 0
         self.faults = Faults(options.state / "faults.jsonl")
@@ -71,7 +69,6 @@ class Container:
         """Stop the renders and the deliveries, then close the state."""
         await self.render_pool.close()
         await self.webhooks.close()
-        await self.keyring.close(self.database)
         self.database.close()
 
     async def forget_key(self, key: str | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import ctypes
 import hashlib
 import hmac
@@ -16,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from callsheet.deployments.sandbox.envelope import Refusal, invalid
-from callsheet.deployments.sandbox.mp4.encode import command, picture_command
+from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.mp4.encode import command
 from callsheet.deployments.sandbox.video import Video
 
 #: `prctl`: the signal that a process gets when its parent is gone.
@@ -31,7 +30,7 @@ class RenderFailed(Exception):
 async def make_video(plan: Video, path: Path) -> None:
     """Make a video and put it in its place whole; a cancelled task ends the encoder at once.
 
-    A picture in the plan is looked for next to the video. Raises RenderFailed with the reason.
+    Raises RenderFailed with the reason.
     """
     part = path.with_name(f"{path.name}.part").absolute()
     with tempfile.TemporaryDirectory() as folder:
@@ -42,34 +41,18 @@ async def make_video(plan: Video, path: Path) -> None:
             part.unlink(missing_ok=True)
 
 
-async def keep_picture(address: str, path: Path) -> bool:
-    """Decode a `data:image/` address into a JPEG file; False when it is another address.
-
-    Raises a Refusal with 400 when there is no picture in it, or one that is too large.
-    """
-    kind, _, data = address.partition(";base64,")
-    if not kind.startswith("data:"):
-        return False
-    try:
-        read = picture_command(kind.removeprefix("data:image/"), path.absolute())
-        await _encode(read, str(path.parent), base64.b64decode(data, validate=True))
-    except (RenderFailed, ValueError):
-        raise invalid("image: holds no picture, or one that is too large") from None
-    return True
-
-
-async def _encode(words: Sequence[str], folder: str, said: bytes | None = None) -> None:
+async def _encode(words: Sequence[str], folder: str) -> None:
     process = await asyncio.create_subprocess_exec(
         *words,
         cwd=folder,
-        stdin=asyncio.subprocess.DEVNULL if said is None else asyncio.subprocess.PIPE,
+        stdin=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
         # Ctrl+C is for the service alone: it stops its renders itself.
         start_new_session=True,
         preexec_fn=_yield_to_parent if sys.platform != "win32" else None,
     )
     try:
-        _, complaint = await process.communicate(said)
+        _, complaint = await process.communicate()
         if process.returncode:
             last = complaint.decode(errors="replace").strip().splitlines()[-1:]
             raise RenderFailed(*last or ["The encoder ended without a word."])

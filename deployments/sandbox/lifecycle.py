@@ -16,11 +16,9 @@ from typing import Any
 from callsheet.deployments.sandbox import accounting
 from callsheet.deployments.sandbox.bodies import (
     ChangeVoice,
-    CharacterSwap,
     ClipBody,
     CreateVideo,
     ExportAgain,
-    ImageToVideo,
     PatchVideo,
     RegenerateScene,
     TalkingAvatar,
@@ -45,7 +43,7 @@ from callsheet.deployments.sandbox.video import (
     newest,
 )
 
-#: The picture itself is kept as a file; longer addresses are cut in the record.
+#: Longer addresses, which hold the picture itself, are cut in the record.
 LONGEST_ECHO = 2000
 WORDS_PER_SECOND = 2.5
 SHORTEST, LONGEST = 3, 600
@@ -73,10 +71,8 @@ def create(
     return _first(db, made, call), True
 
 
-def create_clip(
-    db: sqlite3.Connection, asked: ClipBody, video_id: str, picture: str | None, call: Call
-) -> Video:
-    """Make a clip and begin its render; `picture` is the file of the picture that came with it."""
+def create_clip(db: sqlite3.Connection, asked: ClipBody, video_id: str, call: Call) -> Video:
+    """Make a clip and begin its render."""
     said: dict[str, Any] = {name: _echo(value) for name, value in asked.model_dump().items()}
     if isinstance(asked, TalkingAvatar):
         said["duration_seconds"] = seconds_to_say(asked.script)
@@ -84,17 +80,10 @@ def create_clip(
     kind: Any = call.operation.name
     price = accounting.CLIP_PER_SECOND[kind] * said["duration_seconds"]
     made = Video(
-        id=video_id, number=newest(db) + 1, kind=kind, status=DRAFT, price=price, picture=picture,
+        id=video_id, number=newest(db) + 1, kind=kind, status=DRAFT, price=price,
         created_at=call.now, updated_at=call.now, **said,
     )  # fmt: skip
     return _first(db, made, call)
-
-
-def pictures_in(asked: ClipBody) -> list[str]:
-    """Give the addresses of pictures in a request; the first that holds one is drawn."""
-    if isinstance(asked, ImageToVideo):
-        return [asked.image]
-    return list(asked.photos or ()) if isinstance(asked, CharacterSwap) else []
 
 
 def generate(db: sqlite3.Connection, video_id: str, call: Call) -> Video:

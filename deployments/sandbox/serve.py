@@ -168,7 +168,7 @@ def _announce(container: Container) -> None:
         f"export CALLSHEET_AUTH_URL={origin}",
         f"export CALLSHEET_API_KEY={keys.all_scopes}",
         "",
-        f"Programs are let in at {origin}/device; every key is at {origin}/settings/api-keys.",
+        f"Programs are let in at {origin}/device.",
         sep="\n",
         flush=True,
     )

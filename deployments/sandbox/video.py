@@ -36,8 +36,8 @@ class Video(Document):
     """A video, its latest render, and everything that was asked for in it; null where it was not.
 
     `kind` is `video` or the clip operation that made it, `number` counts the videos of the
-    organization from 1, `price` is what each generate costs, and `picture` is the file of the
-    picture that came along. The plan of a render is such a record too: the video as it is made.
+    organization from 1, and `price` is what each generate costs. The plan of a render is such a
+    record too: the video as it is made.
     """
 
     status: Status
@@ -78,7 +78,6 @@ class Video(Document):
     narration: str | None = None
     clip: str | None = None
     photos: list[str] | None = None
-    picture: str | None = None
 
     def found_by(self) -> tuple[str, str, float]:
         return "", self.status, self.number

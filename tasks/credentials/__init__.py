@@ -3,14 +3,11 @@
 from callsheet.tasks.credentials.keys import Place, choose_place, forget, keep, key_of
 from callsheet.tasks.credentials.register import (
     Login,
-    PendingClaim,
     Register,
-    drop_claim,
+    claim_file,
     file_of,
     fingerprint,
-    keep_claim,
     profile_name,
-    read_claim,
     read_register,
 )
 from callsheet.tasks.credentials.secret_files import (
@@ -19,6 +16,8 @@ from callsheet.tasks.credentials.secret_files import (
     WebhookSecret,
     drop_webhook_secret,
     keep_webhook_secret,
+    make_private_folder,
+    read_private,
     read_webhook_secret,
     read_webhook_secrets,
     retire_webhook_secret,

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.ledger.accounts import Account
-from callsheet.tasks.ledger.gauges import CampaignGauges, Gauging, LedgerGauges
+from callsheet.tasks.ledger.gauges import Gauging, LedgerGauges
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.schema import REVISION
 from callsheet.tasks.runtime.process import own_version
@@ -39,7 +38,9 @@ if TYPE_CHECKING:
 FRESH = 5.0
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 #: The labels of a sample, in the order of the metric's, and its value.
-Sample = tuple[Sequence[str], float]
+Sample = tuple[Sequence[str], object]
+#: What finds the samples of a metric, in what a ledger says of itself and in the ledger.
+Values = Callable[[LedgerGauges, Ledger], Iterable[Sample]]
 
 
 class Exposition:
@@ -92,7 +93,6 @@ def families(found: LedgerGauges, ledger: Ledger) -> Iterator[Family]:
     """Yield every metric with its samples, in the order of `METRICS`."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
-    samples = _samples(found, ledger)
     for metric in METRICS:
         if metric.kind == "histogram":
             yield HistogramMetricFamily(
@@ -102,55 +102,10 @@ def families(found: LedgerGauges, ledger: Ledger) -> Iterator[Family]:
             continue
         kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
         family = kind(metric.name, metric.words, labels=metric.labels)
-        for labels, value in samples[metric.name]:
-            family.add_metric(labels, value)
+        for labels, value in metric.values(found, ledger):
+            if value is not None:
+                family.add_metric(labels, float(str(value)))
         yield family
-
-
-def _samples(found: LedgerGauges, ledger: Ledger) -> dict[str, list[Sample]]:
-    samples: dict[str, list[Sample]] = {metric.name: [] for metric in METRICS}
-
-    def add(name: str, labels: Sequence[str], value: object) -> None:
-        if value is not None:
-            samples[f"callsheet_{name}"].append((labels, float(str(value))))
-
-    add("info", (own_version(), REVISION), 1)
-    for campaign in found.campaigns:
-        _add_campaign(add, campaign)
-    for account in found.accounts:
-        _add_account(add, account)
-    for night in found.nights:
-        add("night_ended_timestamp_seconds", (night.inbox,), night.ended_at)
-        add("night_exit_status", (night.inbox,), night.exit)
-    names = {REQUESTS: "service_requests", RETRIES: "service_retries", HINTS: "hints"}
-    for (name, label), value in found.counts.items():
-        if name in names:
-            add(f"{names[name]}_total", label.split(), value)
-    add("polls_total", (), found.counts.get((POLLS, ""), 0.0))
-    add("hint_heard_timestamp_seconds", (), found.heard_at)
-    add("webhook_subscriptions", (), found.subscriptions)
-    add("ledger_bytes", (), found.size)
-    add("ledger_backup_timestamp_seconds", (), found.backup_at)
-    add("ledger_waiting_changes", (), ledger.waiting)
-    add("ledger_changes_total", (), ledger.changes)
-    add("ledger_commits_total", (), ledger.commits)
-    return samples
-
-
-def _add_campaign(add: Callable[[str, Sequence[str], object], None], one: CampaignGauges) -> None:
-    for state, count in one.rows.items():
-        add("rows", (one.name, state), count)
-    since, at = one.under_way_since, (one.name,)
-    add("oldest_row_under_way_timestamp_seconds", at, since)
-    for name in ("quoted", "reserved", "charged", "budget"):
-        add(f"{name}_credits", at, getattr(one, name))
-    if one.budget is not None:
-        add("budget_left_credits", at, one.budget - one.reserved - one.charged)
-
-
-def _add_account(add: Callable[[str, Sequence[str], object], None], one: Account) -> None:
-    add("account_budget_credits", (one.kind, one.name), one.budget)
-    add("account_left_credits", (one.kind, one.name), one.left)
 
 
 def _buckets(counts: Counts) -> list[tuple[str, float]]:
@@ -160,19 +115,23 @@ def _buckets(counts: Counts) -> list[tuple[str, float]]:
             for label, n in zip(labels, upto, strict=True)]  # fmt: skip
 
 
-# Every metric there is: its name, kind and labels, and what it says.
+# Every metric there is: its name, kind and labels, what it says, and where its values come from.
 #
 # A campaign is a label of those with open rows and those of the last two weeks, a hundred at most.
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric; a counter's samples end in `_total`, a histogram's in `_bucket`, ..."""
+    """One metric; a counter's samples end in `_total`, a histogram's in `_bucket`, ...
+
+    `values` gives its samples; one without a value (None) is left out.
+    """
 
     name: str
     kind: Literal["gauge", "counter", "histogram"]
     labels: tuple[str, ...]
     words: str
+    values: Values
 
     @property
     def samples(self) -> tuple[str, ...]:
@@ -182,65 +141,93 @@ class Metric:
         return (self.name,)
 
 
+def _one(member: str) -> Values:
+    return lambda found, _: [((), getattr(found, member))]
+
+
+def _ledgers(member: str) -> Values:
+    return lambda _, ledger: [((), getattr(ledger, member))]
+
+
+def _campaigns(member: str) -> Values:
+    return lambda found, _: [((one.name,), getattr(one, member)) for one in found.campaigns]
+
+
+def _accounts(member: str) -> Values:
+    return lambda found, _: [((one.kind, one.name), getattr(one, member)) for one in found.accounts]
+
+
+def _nights(member: str) -> Values:
+    return lambda found, _: [((one.inbox,), getattr(one, member)) for one in found.nights]
+
+
+def _counted(name: str) -> Values:
+    return lambda found, _: [
+        (label.split(), value) for (of, label), value in found.counts.items() if of == name
+    ]
+
+
+def _rows(found: LedgerGauges, _: Ledger) -> Iterator[Sample]:
+    for one in found.campaigns:
+        for state, count in one.rows.items():
+            yield (one.name, state), count
+
+
+def _budgets_left(found: LedgerGauges, _: Ledger) -> Iterator[Sample]:
+    for one in found.campaigns:
+        if one.budget is not None:
+            yield (one.name,), one.budget - one.reserved - one.charged
+
+
 _CAMPAIGN = ("campaign",)
 METRICS: tuple[Metric, ...] = (
-    Metric("callsheet_info", "gauge", ("version", "schema"), "1; the versions as labels"),
-    Metric("callsheet_rows", "gauge", ("campaign", "state"), "rows in a state"),
-    Metric(
-        "callsheet_oldest_row_under_way_timestamp_seconds", "gauge", _CAMPAIGN,
-        "since when the oldest row under way has not changed; absent if no row is under way",
-    ),
-    Metric("callsheet_quoted_credits", "gauge", _CAMPAIGN, "what its rows cost at their quotes"),
-    Metric("callsheet_reserved_credits", "gauge", _CAMPAIGN, "reserved for rows that have started"),
-    Metric("callsheet_charged_credits", "gauge", _CAMPAIGN, "charged by the service, in total"),
-    Metric("callsheet_budget_credits", "gauge", _CAMPAIGN, "its budget, if it has one"),
-    Metric("callsheet_budget_left_credits", "gauge", _CAMPAIGN, "how much of its budget is left"),
-    Metric(
-        "callsheet_account_budget_credits", "gauge", ("kind", "name"),
-        "the budget of today (`day`) or of a cost center, if there is one",
-    ),
-    Metric("callsheet_account_left_credits", "gauge", ("kind", "name"), "how much of it is left"),
-    Metric(
-        "callsheet_service_requests_total", "counter", ("operation", "outcome"),
-        "requests to the service; `limited` were refused with 429",
-    ),
-    Metric(
-        "callsheet_service_retries_total", "counter", ("operation",),
-        "how many of them were not the first attempt",
-    ),
-    Metric("callsheet_polls_total", "counter", (), "polls of renders"),
-    Metric(
-        "callsheet_hints_total", "counter", ("outcome",),
-        "webhooks: heard, repeated, or refused",
-    ),
-    Metric("callsheet_hint_heard_timestamp_seconds", "gauge", (), "when the last webhook arrived"),
-    Metric(
-        "callsheet_webhook_subscriptions", "gauge", (),
-        "active webhook subscriptions; with 0, only polling finds videos",
-    ),
-    Metric(
-        "callsheet_delivery_seconds", "histogram", (),
-        "seconds from the start of a take to its delivery",
-    ),
-    Metric(
-        "callsheet_night_ended_timestamp_seconds", "gauge", ("inbox",),
-        "when the last nightly run of an inbox ended",
-    ),
-    Metric(
-        "callsheet_night_exit_status",
-        "gauge",
-        ("inbox",),
-        "the exit status of that nightly run",
-    ),
-    Metric("callsheet_ledger_bytes", "gauge", (), "the size of the ledger"),
-    Metric(
-        "callsheet_ledger_backup_timestamp_seconds", "gauge", (),
-        "when it was last backed up; absent if never",
-    ),
-    Metric(
-        "callsheet_ledger_waiting_changes", "gauge", (),
-        "changes that wait to be written, in the process that answers",
-    ),
-    Metric("callsheet_ledger_changes_total", "counter", (), "changes of that process"),
-    Metric("callsheet_ledger_commits_total", "counter", (), "commits of that process"),
+    Metric("callsheet_info", "gauge", ("version", "schema"), "1; the versions as labels",
+           lambda *_: [((own_version(), REVISION), 1)]),
+    Metric("callsheet_rows", "gauge", ("campaign", "state"), "rows in a state", _rows),
+    Metric("callsheet_oldest_row_under_way_timestamp_seconds", "gauge", _CAMPAIGN,
+           "since when the oldest row under way has not changed; absent if no row is under way",
+           _campaigns("under_way_since")),
+    Metric("callsheet_quoted_credits", "gauge", _CAMPAIGN, "what its rows cost at their quotes",
+           _campaigns("quoted")),
+    Metric("callsheet_reserved_credits", "gauge", _CAMPAIGN, "reserved for rows that have started",
+           _campaigns("reserved")),
+    Metric("callsheet_charged_credits", "gauge", _CAMPAIGN, "charged by the service, in total",
+           _campaigns("charged")),
+    Metric("callsheet_budget_credits", "gauge", _CAMPAIGN, "its budget, if it has one",
+           _campaigns("budget")),
+    Metric("callsheet_budget_left_credits", "gauge", _CAMPAIGN, "how much of its budget is left",
+           _budgets_left),
+    Metric("callsheet_account_budget_credits", "gauge", ("kind", "name"),
+           "the budget of today (`day`) or of a cost center, if there is one",
+           _accounts("budget")),
+    Metric("callsheet_account_left_credits", "gauge", ("kind", "name"), "how much of it is left",
+           _accounts("left")),
+    Metric("callsheet_service_requests_total", "counter", ("operation", "outcome"),
+           "requests to the service; `limited` were refused with 429", _counted(REQUESTS)),
+    Metric("callsheet_service_retries_total", "counter", ("operation",),
+           "how many of them were not the first attempt", _counted(RETRIES)),
+    Metric("callsheet_polls_total", "counter", (), "polls of renders",
+           lambda found, _: [((), found.counts.get((POLLS, ""), 0.0))]),
+    Metric("callsheet_hints_total", "counter", ("outcome",),
+           "webhooks: heard, repeated, or refused", _counted(HINTS)),
+    Metric("callsheet_hint_heard_timestamp_seconds", "gauge", (), "when the last webhook arrived",
+           _one("heard_at")),
+    Metric("callsheet_webhook_subscriptions", "gauge", (),
+           "active webhook subscriptions; with 0, only polling finds videos",
+           _one("subscriptions")),
+    Metric("callsheet_delivery_seconds", "histogram", (),
+           "seconds from the start of a take to its delivery", lambda *_: ()),
+    Metric("callsheet_night_ended_timestamp_seconds", "gauge", ("inbox",),
+           "when the last nightly run of an inbox ended", _nights("ended_at")),
+    Metric("callsheet_night_exit_status", "gauge", ("inbox",),
+           "the exit status of that nightly run", _nights("exit")),
+    Metric("callsheet_ledger_bytes", "gauge", (), "the size of the ledger", _one("size")),
+    Metric("callsheet_ledger_backup_timestamp_seconds", "gauge", (),
+           "when it was last backed up; absent if never", _one("backup_at")),
+    Metric("callsheet_ledger_waiting_changes", "gauge", (),
+           "changes that wait to be written, in the process that answers", _ledgers("waiting")),
+    Metric("callsheet_ledger_changes_total", "counter", (), "changes of that process",
+           _ledgers("changes")),
+    Metric("callsheet_ledger_commits_total", "counter", (), "commits of that process",
+           _ledgers("commits")),
 )  # fmt: skip

@@ -121,38 +121,6 @@ Percent = Annotated[Decimal, _read(_percent, "not a part of a price; write it li
 Price = Annotated[
     CreditPrice, _read(parse_credit_price, "not the price of a credit; write it like 0.12 USD")
 ]
-Place = Annotated[
-    str, _read({"keyring": "keyring", "file": "file"}.get, "neither keyring nor file")
-]
-Unlisted = Annotated[
-    str, _read({"refuse": "refuse", "advise": "advise"}.get, "neither refuse nor advise")
-]
-Hidden = Annotated[
-    Literal["skip", "read"],
-    _read({"skip": "skip", "read": "read"}.get, "neither skip nor read; nothing was spent"),
-]
-Use = Annotated[
-    Literal["auto", "yes", "no"],
-    _read({"auto": "auto", "yes": "yes", "no": "no"}.get, "neither auto, yes nor no"),
-]
-Cancels = Annotated[
-    Literal["unbegun", "all"],
-    _read({"unbegun": "unbegun", "all": "all"}.get, "neither unbegun nor all"),
-]
-PicturesWanted = Annotated[
-    Literal["yes", "poster", "no"],
-    _read({"yes": "yes", "poster": "poster", "no": "no"}.get, "neither yes, poster nor no"),
-]
-LogForm = Annotated[
-    Literal["text", "json"],
-    _read({"text": "text", "json": "json"}.get, "neither text nor json"),
-]
-_LEVELS: tuple[Literal["debug", "info", "warning", "error"], ...]
-_LEVELS = ("debug", "info", "warning", "error")
-LogLevel = Annotated[
-    Literal["debug", "info", "warning", "error"],
-    _read({name: name for name in _LEVELS}.get, f"none of {', '.join(_LEVELS)}"),
-]
 Checks = Annotated[frozenset[str], _read(_checks, f"no list of {', '.join(CHECKS)}")]
 Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
 Pool = Annotated[str, _read(_pool, "not of letters, digits, dots, dashes and underscores alone")]
@@ -214,7 +182,7 @@ class Settings(BaseModel):
         "no", "yes once the service is known to take idempotency keys for clips"
     )
     evidence_wait: Seconds = _setting("10m", "how long to search for a clip after a lost answer")
-    pictures: PicturesWanted = _setting(
+    pictures: Literal["yes", "poster", "no"] = _setting(
         "yes", "make a poster and a strip for each video: yes, poster (without the strip), no"
     )
     checks: Checks = _setting(
@@ -239,11 +207,11 @@ class Settings(BaseModel):
         None,
         "how long to keep delivered videos at the service, such as 30d; default until you prune",
     )
-    unlisted: Unlisted = _setting(
+    unlisted: Literal["refuse", "advise"] = _setting(
         "refuse", "what to do with a tool or field that the service does not list: refuse, advise"
     )
     lease: Lease = _setting("60s", "how long a run that gives no sign of life keeps its campaign")
-    credentials: Place | None = _setting(
+    credentials: Literal["keyring", "file"] | None = _setting(
         None, "where `login` stores the key: keyring or file; default a keyring, if there is one"
     )
     claim_grant: str = _setting(
@@ -253,10 +221,10 @@ class Settings(BaseModel):
     webhook_secret: Secrets = _setting(
         "", "secrets that webhooks made elsewhere sign with, separated by commas; a secret"
     )
-    hidden_rows: Hidden | None = _setting(
+    hidden_rows: Literal["skip", "read"] | None = _setting(
         None, "rows that are hidden in a workbook: skip or read; default the run asks you first"
     )
-    second_process: Use = _setting(
+    second_process: Literal["auto", "yes", "no"] = _setting(
         "auto", "check videos in other processes: yes, no, or auto (if there are many)"
     )
     second_process_timeout: Lease = _setting(
@@ -280,7 +248,7 @@ class Settings(BaseModel):
         "`callsheet up` does not run itself callsheet-PROFILE or callsheet-FOLDER",
     )
     prefect_events: Truth = _setting("no", "yes to have the receiver send every webhook to Prefect")
-    prefect_cancel: Cancels = _setting(
+    prefect_cancel: Literal["unbegun", "all"] = _setting(
         "unbegun",
         "what to cancel with a flow run: unbegun (rows not started), or all (rows not made)",
     )
@@ -293,8 +261,10 @@ class Settings(BaseModel):
     webhook_vendor: Vendor = _setting(
         "Service", "vendor part of the webhook headers' names, X-Service-Signature"
     )
-    log: LogForm = _setting("text", "form of the log on stderr: text for people, json for programs")
-    log_level: LogLevel | None = _setting(
+    log: Literal["text", "json"] = _setting(
+        "text", "form of the log on stderr: text for people, json for programs"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] | None = _setting(
         None,
         "lowest level to log: debug, info, warning, error; default warning, with json info",
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,8 +109,12 @@ class _Sources:
         """Return what is to be said of a setting that is wrong: where it is, and why."""
         problem = error.errors()[0]
         name = str(problem["loc"][0])
-        words, *remedy = problem["ctx"]["error"].args
         place = self._origins.get(name, PREFIX + name.upper())
+        if problem["type"] == "literal_error":
+            choices = problem["ctx"]["expected"].replace("'", "")
+            words = f'{place} "{problem["input"]}" is not {choices}; nothing was spent'
+            return ConfigurationError(words)
+        words, *remedy = problem["ctx"]["error"].args
         return ConfigurationError(f"{place}{words}", remedy="".join(remedy) or None)
 
     def _given(self, _: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,18 +167,26 @@ class _Sources:
         return {name: one.value.strip() for name, one in found.items() if one.value.strip()}
 
 
+#: The settings, and the files of those that are secrets, as they are named everywhere.
+_NAMES = (*KNOWN, *(f"{secret}_file" for secret in SECRETS))
+
+
+def _variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the variables of ours by their name that say something: as (variable, name, value)."""
+    for variable in sorted(environ):
+        if variable.startswith(PREFIX) and environ[variable].strip():
+            yield variable, variable.removeprefix(PREFIX).lower(), environ[variable]
+
+
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Found]:
     found: dict[str, Found] = {}
-    for variable in sorted(environ):
-        name, value = variable.removeprefix(PREFIX).lower(), environ[variable]
-        if not variable.startswith(PREFIX) or not value.strip():
-            continue
-        if name.removesuffix("_file") in SECRETS:
+    for variable, name, value in _variables(environ):
+        secret = name.removesuffix("_file")
+        if name in _NAMES and secret in SECRETS:
             # `API_KEY_FILE` comes after `API_KEY`, and wins.
-            file = Path(value) if name.endswith("_file") else None
-            text = read_secret(variable, file) if file else value
-            found[name.removesuffix("_file")] = Found(text, variable, file)
-        elif name in KNOWN:
+            file = Path(value) if name != secret else None
+            found[secret] = Found(read_secret(variable, file) if file else value, variable, file)
+        elif name in _NAMES:
             found[name] = Found(value, variable)
         elif meant := _meant(name):
             raise ConfigurationError(
@@ -186,15 +198,8 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Found]:
 
 def settings_in_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the variables of the environment that are settings, as they are written there."""
-    environ = os.environ if environ is None else environ
-    names = {*KNOWN, *(f"{secret}_file" for secret in SECRETS)}
-    return {
-        variable: environ[variable]
-        for variable in sorted(environ)
-        if variable.startswith(PREFIX)
-        and environ[variable].strip()
-        and variable.removeprefix(PREFIX).lower() in names
-    }
+    variables = _variables(os.environ if environ is None else environ)
+    return {variable: value for variable, name, value in variables if name in _NAMES}
 
 
 def _wants_traces(environ: Mapping[str, str]) -> bool:
@@ -214,8 +219,7 @@ def _meant(name: str) -> str | None:
     """
     if name.removesuffix("_file") in KNOWN:
         return name.removesuffix("_file")
-    names = [*KNOWN, *(f"{secret}_file" for secret in SECRETS)]
-    return next(iter(get_close_matches(name, names, n=1, cutoff=0.85)), None)
+    return next(iter(get_close_matches(name, _NAMES, n=1, cutoff=0.85)), None)
 
 
 #: What Kubernetes tells every container of a service called callsheet.
@@ -226,15 +230,12 @@ _ORCHESTRATORS = re.compile(
 
 def _unknown(environ: Mapping[str, str]) -> list[str]:
     """Return the variables of ours by their name that are no one's setting."""
-    names = {*KNOWN, *(f"{secret}_file" for secret in SECRETS)}
     return [
         variable
-        for variable in sorted(environ)
-        if variable.startswith(PREFIX)
-        and environ[variable].strip()
-        and variable != PROFILE
-        and (name := variable.removeprefix(PREFIX)).lower() not in names
-        and not _ORCHESTRATORS.match(f"{name}={environ[variable]}")
+        for variable, name, value in _variables(environ)
+        if variable != PROFILE
+        and name not in _NAMES
+        and not _ORCHESTRATORS.match(f"{name.upper()}={value}")
     ]
 
 

@@ -1,7 +1,7 @@
 """Corrects single cells of a sheet, in a copy that is delimited text.
 
-In a text every other line stays as it is; of a workbook the rows that it shows become a CSV. What a
-spreadsheet would run as a formula gets a quote mark in front.
+All other cells stay as they are; of a workbook the rows that it shows become a CSV. The copy is in
+UTF-8, and what a spreadsheet would run as a formula gets a quote mark in front.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from types import MappingProxyType
 
 from callsheet.tasks.runtime.errors import BadInput, Problem
 from callsheet.tasks.runtime.spreadsheets import guarded, is_formula
-from callsheet.tasks.sheet.formats import SUFFIXES, encoding_of
-from callsheet.tasks.sheet.grid import delimited_records
+from callsheet.tasks.sheet.formats import SUFFIXES, decoded
+from callsheet.tasks.sheet.grid import delimited_lines
 from callsheet.tasks.sheet.header_lines import SEARCHED, Column, pick_header, read_header
 from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.table import Findings, Line, is_blank
@@ -66,51 +66,61 @@ def correct(
                 remedy="shorten the text, or correct the file and upload it again",
             )
     if content.startswith(b"PK"):
-        return _correct_workbook(content, corrections, left)
-    encoding = encoding_of(content)
-    text = _correct_text(content.decode(encoding), corrections, Names(mapped))
-    try:
-        return text.encode(encoding)
-    except UnicodeEncodeError:
-        raise BadInput(
-            "the sheet is not saved as UTF-8, and has no place for this character",
-            remedy="save it as CSV UTF-8 and upload it again",
-        ) from None
+        texts = {_place(problem): new for problem, new in corrections}
+        corrected = _written(_shown_lines(content, texts, left), texts)
+    else:
+        text = decoded(content, Findings(""))
+        corrected = _correct_text(text, corrections, Names(mapped))
+    return corrected.encode("utf-8-sig")
 
 
-# Delimited text: the lines of a record are written again, all others stay as they are.
+#: A cell of a table: the worksheet, if it is in one, the line from 1, and the position from 0.
+_Place = tuple[str, int, int]
+
+
+def _written(lines: Sequence[Line], texts: Mapping[_Place, str], delimiter: str = ",") -> str:
+    """Return lines as delimited text, with these texts in their cells."""
+    corrected = {(line, position): new for (_, line, position), new in texts.items()}
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\r\n")
+    for line in lines:
+        writer.writerow(
+            _safe(corrected.get((line.number, n), text)) for n, text in enumerate(line.cells)
+        )
+    return out.getvalue()
+
+
+def _safe(text: str) -> str:
+    """Return a cell that reads the same in a CSV, and that no spreadsheet runs."""
+    with suppress(ValueError):
+        text = tidy(text)
+    return guarded(text) if is_formula(text) else text
+
+
+def _widened(line: Line, width: int) -> Line:
+    return line._replace(cells=(*line.cells, *[""] * (width - len(line.cells))))
+
+
+# Delimited text, in which a problem names the column of its cell.
 
 
 def _correct_text(text: str, corrections: Sequence[tuple[Problem, str]], names: Names) -> str:
     try:
-        before, delimiter, records = delimited_records(text, names)
+        before, delimiter, lines = delimited_lines(text, names)
     except csv.Error:
         raise _elsewhere(corrections[0][0]) from None
-    numbers = {line.number: at for at, (line, _) in enumerate(records)}
-    columns = _columns([line for line, _ in records if not is_blank(line)][:SEARCHED], names)
-    changed: dict[int, list[str]] = {}
+    at = {line.number: n for n, line in enumerate(lines)}
+    columns = _columns([line for line in lines if not is_blank(line)][:SEARCHED], names)
+    texts: dict[_Place, str] = {}
     for problem, new in corrections:
-        at = numbers.get(problem.line or 0)
-        if at is None:
+        n = at.get(problem.line or 0)
+        position = None if n is None else _position(problem, columns, lines[n].cells)
+        if n is None or position is None:
             raise _elsewhere(problem)
-        cells = changed.setdefault(at, list(records[at][0].cells))
-        position = _position(problem, columns, cells)
-        if position is None:
-            raise _elsewhere(problem)
-        cells += [""] * (position + 1 - len(cells))
-        cells[position] = new.replace("\r\n", "\n")
-    for at, (line, _) in enumerate(records):
-        # Whoever downloads the copy opens it in a spreadsheet; it is read without the mark.
-        if any(map(is_formula, changed.get(at, line.cells))):
-            cells = changed.get(at, list(line.cells))
-            changed[at] = [guarded(one) if is_formula(one) else one for one in cells]
-    sources = [source for _, source in records]
-    for at, cells in changed.items():
-        out = io.StringIO()
-        csv.writer(out, delimiter=delimiter, lineterminator="").writerow(cells)
-        sources[at] = out.getvalue() + ("\n" if sources[at].endswith("\n") else "")
-    whole = before + "".join(sources)
-    return whole.replace("\n", "\r\n") if "\r\n" in text else whole
+        # The text of a page has the line ends of the web.
+        texts["", lines[n].number, position] = new.replace("\r\n", "\n")
+        lines[n] = _widened(lines[n], position + 1)
+    return before + _written(lines, texts, delimiter)
 
 
 def _columns(lines: Sequence[Line], names: Names) -> Sequence[Column]:
@@ -135,33 +145,28 @@ def _elsewhere(problem: Problem) -> BadInput:
     )
 
 
-# Workbooks: the rows that one shows become a CSV, formulas as their results.
+# Workbooks, of which a problem names the cell; formulas are their results.
 
 
-def _correct_workbook(
-    content: bytes, corrections: Sequence[tuple[Problem, str]], left: Sequence[Problem]
-) -> bytes:
+def _shown_lines(
+    content: bytes, texts: Mapping[_Place, str], left: Sequence[Problem]
+) -> Sequence[Line]:
+    """Return the lines that the worksheet of these cells shows, all of them of one width."""
     from callsheet.tasks.sheet.workbook import visible_lines
 
-    texts = {_place(problem): new for problem, new in corrections}
-    titles = {title for title, _, _ in texts}
-    if len(titles) > 1:
-        raise _elsewhere(corrections[0][0])
-    lines = visible_lines(content, titles.pop())
+    title, *others = {title for title, _, _ in texts}
+    if others:
+        raise BadInput(
+            f"cells of {title} and {others[0]} cannot be corrected together",
+            remedy="correct the file and upload it again",
+        )
+    lines = visible_lines(content, title)
     _refuse_lost(lines, left)
-    width = max(len(line.cells) for line in lines)
-    width = max(width, *(position + 1 for _, _, position in texts))
-    corrected = {(line, position): new for (_, line, position), new in texts.items()}
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    for line in lines:
-        cells = (*line.cells, *[""] * (width - len(line.cells)))
-        written = (corrected.get((line.number, n), text) for n, text in enumerate(cells))
-        writer.writerow(map(_safe, written))
-    return out.getvalue().encode("utf-8-sig")
+    width = max(*(len(line.cells) for line in lines), *(position + 1 for _, _, position in texts))
+    return [_widened(line, width) for line in lines]
 
 
-def _place(problem: Problem) -> tuple[str, int, int]:
+def _place(problem: Problem) -> _Place:
     """Return the worksheet of a problem's cell, its line from 1 and its position from 0."""
     from openpyxl.utils.cell import coordinate_to_tuple
 
@@ -186,10 +191,3 @@ def _refuse_lost(lines: Sequence[Line], left: Iterable[Problem]) -> None:
                 f"{problem.cell} {problem.message}; a CSV copy would not show it",
                 remedy="correct this cell as well, or correct the workbook and upload it again",
             )
-
-
-def _safe(text: str) -> str:
-    """Return a cell that reads the same in a CSV, and that no spreadsheet runs."""
-    with suppress(ValueError):
-        text = tidy(text)
-    return guarded(text) if is_formula(text) else text

@@ -58,7 +58,7 @@ def read_table(content: bytes, options: SheetOptions, findings: Findings) -> Tab
         if not content:
             findings.give_up("has no rows: it is empty")
         findings.give_up("is not a workbook that can be read; save it again as .xlsx or as CSV")
-    text = _decoded(content, findings)
+    text = decoded(content, findings)
     if options.worksheet is not None:
         findings.note("is no workbook, and --worksheet is for one: it changes nothing")
     return _read_text(text, SUFFIXES.get(suffix) or _sniffed(text), options, findings)
@@ -102,7 +102,7 @@ def _sniffed(text: str) -> str:
     return "yaml" if _YAML_START.match(text) else "delimited"
 
 
-def _decoded(content: bytes, findings: Findings) -> str:
+def decoded(content: bytes, findings: Findings) -> str:
     """Return the text: by a byte order mark, else strict UTF-8, else Windows-1252 with a note."""
     encoding = next((name for mark, name in _MARKS if content.startswith(mark)), "utf-8")
     try:
@@ -115,16 +115,6 @@ def _decoded(content: bytes, findings: Findings) -> str:
         line = text.count("\n", 0, text.index("\0")) + 1
         findings.give_up("holds a NUL character; save it as CSV UTF-8", line=line)
     return text
-
-
-def encoding_of(content: bytes) -> str:
-    """Return the encoding of a sheet of text, as it is read."""
-    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), "utf-8")
-    try:
-        content.decode(encoding)
-    except UnicodeDecodeError:
-        return "cp1252"
-    return encoding
 
 
 def _windows_text(content: bytes, findings: Findings) -> str:

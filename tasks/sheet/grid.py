@@ -25,7 +25,6 @@ from callsheet.tasks.sheet.table import (
     Row,
     Span,
     Table,
-    Texts,
     is_blank,
     is_total,
 )
@@ -92,7 +91,9 @@ class Grid:
         rows.check()
         self._note_merged()
         self._note_hidden(columns)
-        kept = tuple(column.header for column in rows.columns)
+        kept: dict[str, str] = {}
+        for column in rows.columns:
+            kept.setdefault(column.name, column.header)
         complete = all(column.usable for column in columns)
         hidden = tuple(line.number for line in body if line.hidden)
         return Table(
@@ -207,10 +208,8 @@ class Grid:
 
     def _row(self, line: Line, columns: list[Column], faulty: Collection[int]) -> Row:
         cells: dict[str, Cell] = {}
-        texts: list[str] = []
         for column in columns:
             text, fault = self._text(line, column)
-            texts.append(line.shown.get(column.position, text))
             noted = column.position in faulty
             if not text and not fault and not noted:
                 continue
@@ -224,16 +223,16 @@ class Grid:
                     row=None if column.name == "id" else _id_of(line, columns),
                     column=column.name,
                 )
-            if column.usable and not column.kept_only:
+            if column.usable or column.name not in cells:
                 cells[column.name] = Cell(
                     column=column.name,
                     value=text,
                     line=line.number,
                     where=place,
                     faulty=noted or bool(fault),
+                    shown=line.shown.get(column.position),
                 )
-        headers = tuple(column.header for column in columns)
-        return Row(line.number, cells, Texts(headers, tuple(texts)), line.hidden)
+        return Row(line.number, cells, line.hidden)
 
     def _text(self, line: Line, column: Column) -> tuple[str, str | None]:
         """Return a cell's text and what is wrong with it."""
@@ -269,11 +268,9 @@ class GridRows(Collection[Row]):
         self._width = columns[-1].position + 1
         ours = frozenset(column.position for column in columns if is_ours(column.name))
         grid.ours = grid.unseen.ours = ours
-        self._headers = tuple(column.header for column in self.columns)
         self._even = [column.position for column in columns] == [*range(self._width)]
         #: Texts that stand in many rows, each of them once.
         self._known: dict[str, str] = {}
-        self._plan = [(one, one.usable and not one.kept_only) for one in self.columns]
 
     def check(self) -> None:
         """Note what is wrong with merged cells, which concerns several lines at once."""
@@ -316,11 +313,9 @@ class GridRows(Collection[Row]):
             return None
         known, number, locate = self._known, line.number, self._grid.locate
         cells: dict[str, Cell] = {}
-        texts: list[str] = []
-        for column, is_read in self._plan:
+        for column in self.columns:
             raw = line.cells[column.position]
             if not raw:
-                texts.append("")
                 continue
             if not (raw.isascii() and raw.isprintable()) or raw[0] in "#'" or len(raw) > LONG:
                 return None
@@ -329,11 +324,10 @@ class GridRows(Collection[Row]):
                 text = known.setdefault(text, text)
             if text and (text[0] in "#'"):
                 return None
-            texts.append(text)
-            if text and is_read:
+            if text and (column.usable or column.name not in cells):
                 where = self._place(column, number) if locate else column.header
                 cells[column.name] = Cell(column.name, text, number, where)
-        return Row(number, cells, Texts(self._headers, tuple(texts)))
+        return Row(number, cells)
 
     def place(self, name: str, line: int) -> str | None:
         """Return what the cell of a column in a line is called; None without such a column."""
@@ -371,32 +365,26 @@ _SEP = re.compile(r'"?sep=([^"\n])"?[ ,;\t]*(?:\n|\Z)', re.IGNORECASE)
 
 def read_delimited(text: str, findings: Findings, *, delimiter: str | None = None) -> Table:
     """Return the table of a delimited text; `delimiter` wins over what the text suggests."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    first = 1
-    announced = None
-    if sep := _SEP.match(lines):
-        announced, first, lines = sep[1], 2, lines[sep.end() :]
+    announced, first, lines = _begun(text)
     if lines.count("\n") > MAX_LINES:
         findings.give_up(f"has more than {MAX_LINES:,} lines: split it, or delete the blank ones")
     chosen = _given(delimiter, findings) or announced or _guess(lines, findings.names)
     return Grid(findings, exact=True).table(_lines(lines, chosen, first, findings))
 
 
-def delimited_records(text: str, names: Names) -> tuple[str, str, list[tuple[Line, str]]]:
-    """Return what is before the first line, the delimiter, and each line with its source."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    first, announced, before = 1, None, ""
-    if sep := _SEP.match(lines):
-        announced, first, before, lines = sep[1], 2, sep.group(), lines[sep.end() :]
+def delimited_lines(text: str, names: Names) -> tuple[str, str, list[Line]]:
+    """Return what is before the first line, the delimiter, and every line; or raise csv.Error."""
+    announced, first, lines = _begun(text)
+    before = f"sep={announced}\r\n" if announced else ""
     delimiter = announced or _guess(lines, names)
-    sources = [line.group() for line in _LINE.finditer(lines)]
-    records: list[tuple[Line, str]] = []
-    reader, begins = _reader(lines, delimiter), 0
-    for cells in reader:
-        source = "".join(sources[begins : reader.line_num])
-        records.append((Line(first + begins, tuple(cells)), source))
-        begins = reader.line_num
-    return before, delimiter, records
+    return before, delimiter, [*_lines(lines, delimiter, first)]
+
+
+def _begun(text: str) -> tuple[str | None, int, str]:
+    """Return the delimiter that a text announces, the number of its first line, and its lines."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    sep = _SEP.match(lines)
+    return (sep[1], 2, lines[sep.end() :]) if sep else (None, 1, lines)
 
 
 def _given(delimiter: str | None, findings: Findings) -> str | None:
@@ -449,8 +437,13 @@ def _reader(text: str, delimiter: str) -> Any:
     return csv.reader(source, delimiter=delimiter, strict=True, skipinitialspace=True)
 
 
-def _lines(text: str, delimiter: str, first: int, findings: Findings) -> Iterator[Line]:
-    """Yield the lines with the number they begin on; a multi-line cell is one line here."""
+def _lines(
+    text: str, delimiter: str, first: int, findings: Findings | None = None
+) -> Iterator[Line]:
+    """Yield the lines with the number they begin on; a multi-line cell is one line here.
+
+    What cannot be read is noted in `findings`; without those it raises csv.Error.
+    """
     reader = _reader(text, delimiter)
     begins = first
     try:
@@ -458,6 +451,8 @@ def _lines(text: str, delimiter: str, first: int, findings: Findings) -> Iterato
             yield Line(begins, tuple(cells))
             begins = first + reader.line_num
     except csv.Error as error:
+        if findings is None:
+            raise
         findings.refuse(_explain(str(error)), line=begins)
 
 

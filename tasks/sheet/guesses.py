@@ -11,7 +11,6 @@ from decimal import Decimal
 
 from callsheet.tasks.sheet import cells
 from callsheet.tasks.sheet.columns import NAMES
-from callsheet.tasks.sheet.headers import canonical_header
 from callsheet.tasks.sheet.table import Cell, Findings, Table
 from callsheet.tasks.sheet.text import COUNTRIES
 from callsheet.tasks.values.briefs import Json
@@ -45,7 +44,7 @@ class Guesses:
         """
         if not table.gridded:
             return False
-        if "enabled" not in map(canonical_header, table.columns):
+        if "enabled" not in table.columns:
             return False
         marks = [row.cells["enabled"] for row in table.rows if "enabled" in row.cells]
         empty = len(table.rows) - len(marks)

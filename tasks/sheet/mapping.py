@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from callsheet.tasks.sheet.columns import FIELDS, PARTS
 from callsheet.tasks.sheet.headers import (
@@ -17,7 +16,7 @@ from callsheet.tasks.sheet.headers import (
 from callsheet.tasks.sheet.proposals import check_header
 from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Where
-from callsheet.tasks.sheet.text import MAX_COLUMNS, MAX_ROWS, as_text, is_blank, tidy_value
+from callsheet.tasks.sheet.text import MAX_COLUMNS, MAX_ROWS, is_blank, tidy_value
 from callsheet.tasks.sheet.trees import Object
 from callsheet.tasks.values.briefs import Json
 
@@ -35,6 +34,8 @@ class Mapped:
         self.numbered = numbered
         self.refused: set[str] = set()
         self.tagged: dict[str, Mapping[str, Cell]] = {}
+        #: The header of each column of a row.
+        self.columns: dict[str, str] = {}
 
     def table(self, document: Json) -> Table:
         """Return the table; problems are noted, hopeless sheets raise."""
@@ -52,28 +53,17 @@ class Mapped:
         rows = [self._row(number, row) for number, row in enumerate(listed) if not is_blank(row)]
         kept = [row for row in rows if row is not None]
         defaults, shared = self._defaults(top.get("defaults"))
-        dates = {name: cell for name in DATES if (cell := self._one(top, name)) is not None}
+        parts = dict(self._parts(top))
+        dates = {name: parts.pop(name) for name in DATES if name in parts}
         defaults = {**dates, **defaults}
-        headers = [header for row in kept for header, _ in row.texts]
-        columns = tuple(dict.fromkeys((*headers, *shared)))
-        if len(columns) > MAX_COLUMNS:
-            self.findings.give_up(f"has {len(columns)} columns; {MAX_COLUMNS} is the limit")
+        if len(self.columns) > MAX_COLUMNS:
+            self.findings.give_up(f"has {len(self.columns)} columns; {MAX_COLUMNS} is the limit")
         return Table(
-            columns=columns,
-            rows=tuple(_completed(row, columns, shared) for row in kept),
+            columns=self.columns,
+            rows=tuple(row._replace(cells={**shared, **row.cells}) for row in kept),
             defaults=defaults,
             tagged=self.tagged,
-            campaign=self._one(top, "campaign"),
-            budget=self._one(top, "budget"),
-            canary=self._one(top, "canary"),
-            edits=self._one(top, "edits"),
-            waves=self._one(top, "waves"),
-            retry_failed=self._one(top, "retry_failed"),
-            names=self._one(top, "names"),
-            copies=self._one(top, "copies"),
-            keep_at_service=self._one(top, "keep_at_service"),
-            matrix=None if is_blank(top.get("matrix")) else top["matrix"],
-            matrix_line=top.lines.get("matrix"),
+            parts=parts,
             complete=not self.refused,
         )
 
@@ -87,15 +77,18 @@ class Mapped:
         top["rows"] = document
         return top
 
-    def _one(self, top: Object, name: str) -> Cell | None:
-        line = top.lines.get(name, top.line)
-        value = self._tidy(top.get(name), {"line": line, "cell": name})
-        if is_blank(value) or value is _FAULTY:
-            return None
-        return Cell(column=name, value=value, line=line, where=name)
+    def _parts(self, top: Object) -> Iterator[tuple[str, Cell]]:
+        """Yield the parts of a document that say something, but for its rows and defaults."""
+        for name in PARTS:
+            value = None if name in ("rows", "defaults") else top.get(name)
+            line = top.lines.get(name, top.line)
+            if name != "matrix":
+                value = self._tidy(value, {"line": line, "cell": name})
+            if not is_blank(value) and value is not _FAULTY:
+                yield name, Cell(column=name, value=value, line=line, where=name)
 
-    def _defaults(self, value: Json) -> tuple[Mapping[str, Cell], Mapping[str, str]]:
-        """Return the cells, and the texts of `x_` columns, that rows without them have."""
+    def _defaults(self, value: Json) -> tuple[Mapping[str, Cell], Mapping[str, Cell]]:
+        """Return the cells that rows without them have, and those of them in `x_` columns."""
         if is_blank(value):
             return {}, {}
         if not isinstance(value, Object):
@@ -108,9 +101,11 @@ class Mapped:
             else:
                 shared[header] = one
         shared.lines = value.lines
-        cells, texts = self._cells(shared, "defaults")
+        cells, columns = self._cells(shared, "defaults")
         self._refuse_ids(cells)
-        return cells, {h: text for h, text in texts.items() if is_kept_only(canonical_header(h))}
+        own = {name: header for name, header in columns.items() if is_kept_only(name)}
+        self._add(own)
+        return cells, {name: cells.pop(name) for name in own if name in cells}
 
     def _tag_defaults(self, header: str, value: Json, line: int | None) -> None:
         place = f"defaults.{header}"
@@ -118,9 +113,9 @@ class Mapped:
         if not tag or tag in self.tagged or not (is_blank(value) or isinstance(value, Object)):
             self.findings.refuse("is not a tag with an object of columns", line=line, cell=place)
         elif isinstance(value, Object):
-            cells, texts = self._cells(value, place)
+            cells, columns = self._cells(value, place)
             self._refuse_ids(cells)
-            for name in filter(is_kept_only, map(canonical_header, texts)):
+            for name in filter(is_kept_only, columns):
                 self.findings.refuse("cannot be a default of a tag", line=line, cell=place,
                                      value=name)  # fmt: skip
             self.tagged[tag] = cells
@@ -139,13 +134,17 @@ class Mapped:
         if not isinstance(value, Object):
             self.findings.refuse("is not an object of columns", cell=f"rows[{number}]")
             return None
-        cells, texts = self._cells(value, f"rows[{number}]" if self.numbered else "")
-        return Row(line=value.line, cells=cells, texts=tuple(texts.items()))
+        cells, columns = self._cells(value, f"rows[{number}]" if self.numbered else "")
+        self._add(columns)
+        return Row(line=value.line, cells=cells)
+
+    def _add(self, columns: Mapping[str, str]) -> None:
+        for name, header in columns.items():
+            self.columns.setdefault(name, header)
 
     def _cells(self, row: Object, of: str) -> tuple[dict[str, Cell], dict[str, str]]:
-        """Return the cells, and all texts; `of` says where a message finds the object."""
+        """Return the cells, and the header of each column; `of` says where the object is found."""
         cells: dict[str, Cell] = {}
-        texts: dict[str, str] = {}
         seen: dict[str, str] = {}
         name = row.get("id")
         shown = name if isinstance(name, str) and name else None
@@ -160,26 +159,24 @@ class Mapped:
                 message = f'and "{twin}" are the same column ({column}): keep one'
                 self.findings.refuse(message, **place)
             seen.setdefault(column, header)
-            known = self._knows(header, line, of)
+            self._check(header, line, of)
             clean = self._tidy(value, place)
-            texts[header] = "" if clean is _FAULTY else _shown(clean)
-            if known and not is_kept_only(column) and not is_blank(clean):
+            if not is_blank(clean):
                 cells[column] = Cell(
                     column=column,
-                    value=clean,
+                    value="" if clean is _FAULTY else clean,
                     line=line,
                     where=place["cell"] or header,
                     faulty=clean is _FAULTY,
                 )
-        return cells, texts
+        return cells, seen
 
-    def _knows(self, header: str, line: int, of: str) -> bool:
+    def _check(self, header: str, line: int, of: str) -> None:
         """Refuse an unknown column where it stands first, and not in every row."""
         place = f"column ({of})" if of else "column"
         if header in self.refused or check_header(header, self.findings, line=line, where=place):
-            return header not in self.refused
+            return
         self.refused.add(header)
-        return False
 
     def _tidy(self, value: Json, place: Where) -> Json:
         try:
@@ -187,12 +184,6 @@ class Mapped:
         except ValueError as fault:
             self.findings.refuse(str(fault), **place)
             return _FAULTY
-
-
-def _completed(row: Row, columns: tuple[str, ...], shared: Mapping[str, str]) -> Row:
-    texts = dict(row.texts)
-    full = tuple((header, texts.get(header) or shared.get(header, "")) for header in columns)
-    return Row(line=row.line, cells=row.cells, texts=full)
 
 
 def _spread(row: Object, names: Names) -> list[tuple[str, str, Json, int]]:
@@ -215,12 +206,3 @@ def _spread(row: Object, names: Names) -> list[tuple[str, str, Json, int]]:
         else:
             columns.append((header, column, value, line))
     return columns
-
-
-def _shown(value: Json) -> str:
-    """Return a value as one text, for the status sheet."""
-    if value is None:
-        return ""
-    if isinstance(value, Mapping | list):
-        return json.dumps(value, ensure_ascii=False)
-    return as_text(value)

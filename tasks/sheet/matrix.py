@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import get_args
@@ -38,19 +38,6 @@ _SLOT = re.compile(r"\{([^{}]*)\}")
 Choice = dict[str, Cell]
 
 
-@dataclass
-class _Plan:
-    """What the sheet says about all rows: axes, left out and added combinations, settings."""
-
-    axes: dict[str, list[Cell]] = field(default_factory=dict)
-    exclude: list[Choice] = field(default_factory=list)
-    include: list[Choice] = field(default_factory=list)
-    settings: dict[str, Cell] = field(default_factory=dict)
-    used: set[int] = field(default_factory=set)
-    excluded: int = 0
-    included: int = 0
-
-
 def expanded(
     table: Table, findings: Findings, *, many: bool = False, few: int | None = None
 ) -> Table:
@@ -58,9 +45,9 @@ def expanded(
 
     Raises MeansMany before more than `few` videos are made.
     """
-    names = [canonical_header(header) for header in table.columns] + [*table.defaults]
+    names = [*table.columns, *table.defaults]
     speaks = "language" in names
-    if table.matrix is None and not any(
+    if "matrix" not in table.parts and not any(
         is_matrix_column(name)
         or split_translation(name, frozenset())
         or (speaks and _INPUT.fullmatch(name))
@@ -81,20 +68,28 @@ class _Expansion:
         self.limit = limit
         self.few = few
         self.findings = findings
-        self.plan = _Plan()
+        #: What all rows have: the defaults, with the axes and settings of the `matrix`.
+        self.shared = dict(table.defaults)
+        #: Combinations that are left out and added, which of the first were used, and how often.
+        self.exclude: list[Choice] = []
+        self.include: list[Choice] = []
+        self.used: set[int] = set()
+        self.excluded = self.included = 0
         self.spoken: frozenset[str] = frozenset()
+        #: Where the sheet has its `matrix`.
+        self.line = table.parts["matrix"].line if "matrix" in table.parts else None
 
     def table(self) -> Table:
         """Return the rows of all combinations; mistakes are noted with their cells."""
         self._read_matrix()
         rows = list(self.given.rows)
         axes = [self._axes(row) for row in rows]
-        count = sum(prod(map(len, own.values())) + len(self.plan.include) for own in axes)
+        count = sum(prod(map(len, own.values())) + len(self.include) for own in axes)
         if count > self.limit:
             remedy = "split the sheet" if count > MAX_ROWS else _ASKED
             self.findings.give_up(
                 f"means {count:,} videos, more than {self.limit:,}: {remedy}",
-                line=self.given.matrix_line,
+                line=self.line,
                 cell="matrix",
             )
         if self.few is not None and count > self.few:
@@ -102,21 +97,14 @@ class _Expansion:
         self.spoken = self._languages(rows, axes)
         made = [one for row, own in zip(rows, axes, strict=True) for one in self._rows(row, own)]
         self._report(axes, len(made))
-        columns = self._columns(axes)
         defaults = {name: c for name, c in self.given.defaults.items() if not self._is_gone(name)}
-        finished = tuple(_with_texts(row, columns) for row in made)
-        return replace(
-            self.given,
-            columns=tuple(columns.values()),
-            rows=finished,
-            defaults=defaults,
-            matrix=None,
-        )
+        columns = self._columns(axes)
+        return replace(self.given, columns=columns, rows=tuple(made), defaults=defaults)
 
     def _read_matrix(self) -> None:
-        matrix = self.given.matrix
-        if matrix is None:
+        if "matrix" not in self.given.parts:
             return
+        matrix = self.given.parts["matrix"].value
         if not isinstance(matrix, Mapping):
             self._refuse("is not an object with axes", "matrix")
             return
@@ -125,24 +113,30 @@ class _Expansion:
                 self._refuse(f"is not a part of a matrix; there is {', '.join(_MEMBERS)}",
                              "matrix", name)  # fmt: skip
         axes = matrix.get("axes")
+        names: list[str] = []
         if isinstance(axes, Mapping):
             for header, value in axes.items():
                 column, place = canonical_header(header), f"matrix.axes.{header}"
                 if is_axis(column):
-                    cell = Cell(column, value, self.given.matrix_line, place)
-                    self.plan.axes[column] = self._values(column, cell)
+                    names.append(column)
+                    self._share(column, value, place)
                 else:
                     self._refuse("is not a column that can be an axis", place, header)
         elif not is_blank(axes):
             self._refuse("are not an object of columns", "matrix.axes")
-        self.plan.exclude = self._choices(matrix, "exclude", whole=False)
-        self.plan.include = self._choices(matrix, "include", whole=True)
+        self.exclude = self._choices(matrix, "exclude", names, whole=False)
+        self.include = self._choices(matrix, "include", names, whole=True)
         for name in SETTINGS:
             if not is_blank(matrix.get(name)):
-                place = f"matrix.{name}"
-                self.plan.settings[name] = Cell(place, matrix[name], self.given.matrix_line, place)
+                self._share(name, matrix[name], f"matrix.{name}")
 
-    def _choices(self, matrix: Mapping[str, Json], part: str, *, whole: bool) -> list[Choice]:
+    def _share(self, name: str, value: Json, place: str) -> None:
+        """Have all rows a cell of the matrix, but for those that have one of their own."""
+        self.shared.setdefault(f"matrix.{name}", Cell(name, value, self.line, place))
+
+    def _choices(
+        self, matrix: Mapping[str, Json], part: str, axes: list[str], *, whole: bool
+    ) -> list[Choice]:
         listed = matrix.get(part)
         if is_blank(listed):
             return []
@@ -153,14 +147,14 @@ class _Expansion:
         for number, one in enumerate(listed):
             place = f"matrix.{part}[{number}]"
             said = {canonical_header(k): v for k, v in one.items()} if isinstance(one, dict) else {}
-            unknown = [name for name in said if name not in self.plan.axes]
-            missing = [name for name in self.plan.axes if name not in said] if whole else []
+            unknown = [name for name in said if name not in axes]
+            missing = [name for name in axes if name not in said] if whole else []
             if not said or unknown or missing:
                 wrong = f"no {missing[0]}" if missing else f"{', '.join(unknown) or 'nothing'}"
-                names = ", ".join(self.plan.axes) or "none"
+                names = ", ".join(axes) or "none"
                 self._refuse(f"has {wrong}, and the axes are {names}", place)
                 continue
-            cells_of = {n: Cell(n, v, self.given.matrix_line, place) for n, v in said.items()}
+            cells_of = {n: Cell(n, v, self.line, place) for n, v in said.items()}
             found.append({n: v for n, c in cells_of.items() for v in self._values(n, c)[:1]})
         return found
 
@@ -192,8 +186,8 @@ class _Expansion:
 
     def _axes(self, row: Row) -> dict[str, list[Cell]]:
         """Return the axes of a row by name, language first: the order of columns changes no id."""
-        axes = dict(self.plan.axes)
-        for name, cell in {**self.given.defaults, **row.cells}.items():
+        axes: dict[str, list[Cell]] = {}
+        for name, cell in {**self.shared, **row.cells}.items():
             column = name.removeprefix("matrix.")
             if column != name and column not in SETTINGS:
                 axes[column] = self._values(column, cell)
@@ -205,7 +199,7 @@ class _Expansion:
     def _languages(self, rows: list[Row], axes: list[dict[str, list[Cell]]]) -> frozenset[str]:
         said = [cell for own in axes for cell in own.get("language", ())]
         said += [row.cells["language"] for row in rows if "language" in row.cells]
-        said += [choice["language"] for choice in self.plan.include if "language" in choice]
+        said += [choice["language"] for choice in self.include if "language" in choice]
         said += [self.given.defaults["language"]] if "language" in self.given.defaults else []
         codes = {code for cell in said if (code := _code(cell))}
         # An input that is translated into one language of the sheet may have others too.
@@ -218,29 +212,24 @@ class _Expansion:
         return frozenset(codes | {said for base, said in inputs if base in bases})
 
     def _rows(self, row: Row, axes: Mapping[str, list[Cell]]) -> Iterator[Row]:
-        settings = self.plan.settings | {
-            name: cell
-            for name in SETTINGS
-            if (
-                cell := row.cells.get(f"matrix.{name}") or self.given.defaults.get(f"matrix.{name}")
-            )
-        }
+        said = {**self.shared, **row.cells}
+        settings = {name: cell for name in SETTINGS if (cell := said.get(f"matrix.{name}"))}
         choices = [dict(zip(axes, one, strict=True)) for one in product(*axes.values())]
         kept = [one for one in choices if not self._is_excluded(one)]
         made = {tuple(c.value for c in one.values()) for one in kept}
-        for added in self.plan.include:
+        for added in self.include:
             ordered = {name: added[name] for name in axes if name in added}
             if len(ordered) == len(axes) and tuple(c.value for c in ordered.values()) not in made:
                 kept.append(ordered)
-                self.plan.included += 1
+                self.included += 1
         for choice in kept:
             yield self._variant(row, choice, settings)
 
     def _is_excluded(self, choice: Choice) -> bool:
-        for number, one in enumerate(self.plan.exclude):
+        for number, one in enumerate(self.exclude):
             if all(n in choice and choice[n].value == c.value for n, c in one.items()):
-                self.plan.used.add(number)
-                self.plan.excluded += 1
+                self.used.add(number)
+                self.excluded += 1
                 return True
         return False
 
@@ -248,7 +237,7 @@ class _Expansion:
         own = {name: c for name, c in row.cells.items() if not self._is_gone(name)} | choice
         if choice and (name := row.cells.get("id")):
             own["id"] = name._replace(value=self._id(name, choice, settings.get("id")))
-            row = row._replace(texts=[*row.texts, (VARIANT_OF, as_text(name.value))])
+            own[VARIANT_OF] = Cell(VARIANT_OF, as_text(name.value), row.line, VARIANT_OF)
         if choice and (before := row.cells.get("was")):
             own["was"] = before._replace(value=self._id(before, choice, settings.get("id")))
         own |= self._translated(row, own, settings.get("fallback"))
@@ -311,15 +300,14 @@ class _Expansion:
         """Return the column and the cell that lacks a text, where the sheet has a place for it."""
         written = (
             name
-            for name in map(canonical_header, self.given.columns)
+            for name in self.given.columns
             if split_translation(name, self.spoken) == (base, code)
         )
         return self.given.lacking(written if code else ["language"], row.line)
 
     def _translated_into(self, code: str | None) -> list[str]:
         """Return the columns that the sheet has a translated column for in this language."""
-        names = map(canonical_header, self.given.columns)
-        found = (split_translation(name, self.spoken) for name in names)
+        found = (split_translation(name, self.spoken) for name in self.given.columns)
         return [one[0] for one in found if one is not None and one[1] == code]
 
     def _is_gone(self, name: str) -> bool:
@@ -328,8 +316,7 @@ class _Expansion:
     def _columns(self, axes: list[dict[str, list[Cell]]]) -> dict[str, str]:
         """Return the headers of the expanded table by column."""
         columns: dict[str, str] = {}
-        for header in self.given.columns:
-            name = canonical_header(header)
+        for name, header in self.given.columns.items():
             if is_matrix_column(name):
                 axis = name.removeprefix("matrix.")
                 if axis not in SETTINGS:
@@ -342,12 +329,12 @@ class _Expansion:
         return columns | ({VARIANT_OF: VARIANT_OF} if any(axes) else {})
 
     def _report(self, axes: list[dict[str, list[Cell]]], count: int) -> None:
-        for number, one in enumerate(self.plan.exclude):
-            if number not in self.plan.used:
+        for number, one in enumerate(self.exclude):
+            if number not in self.used:
                 said = ", ".join(f"{name} {cell.value}" for name, cell in one.items())
                 self.findings.advise(
                     f"matches no video ({said}): remove it",
-                    line=self.given.matrix_line,
+                    line=self.line,
                     cell=f"matrix.exclude[{number}]",
                 )
         sizes = Counter(tuple((n, len(values)) for n, values in own.items()) for own in axes)
@@ -356,37 +343,17 @@ class _Expansion:
         rows = f"{len(axes)} row{'' if len(axes) == 1 else 's'}"
         if len(sizes) == 1:
             rows += "".join(f" x {size} {_plural(name, size)}" for name, size in next(iter(sizes)))
-        excluded, included = self.plan.excluded, self.plan.included
+        excluded, included = self.excluded, self.included
         left = f", {excluded:,} excluded" if excluded else ""
         more = f", {included:,} included" if included else ""
         total = count + excluded - included
         self.findings.note(f"means {rows} = {total:,} video{'' if total == 1 else 's'}{left}{more}")
 
     def _refuse(self, message: str, place: str, value: str | None = None) -> None:
-        self.findings.refuse(message, line=self.given.matrix_line, cell=place, value=value)
+        self.findings.refuse(message, line=self.line, cell=place, value=value)
 
     def _refuse_at(self, cell: Cell, message: str, value: str | None = None) -> None:
         self.findings.refuse(message, line=cell.line, cell=cell.where, value=value)
-
-
-def _with_texts(row: Row, columns: Mapping[str, str]) -> Row:
-    """Return a row whose texts are its own, so that a status sheet is not expanded again."""
-    written = {canonical_header(header): text for header, text in row.texts}
-    texts = tuple(
-        (header, cell_text(row.cells[name]) if name in row.cells else written.get(name, ""))
-        for name, header in columns.items()
-    )
-    return row._replace(texts=texts)
-
-
-def cell_text(cell: Cell) -> str:
-    """Return a cell as one text, for the status sheet."""
-    import json
-
-    value = cell.value
-    if isinstance(value, Mapping | list):
-        return json.dumps(value, ensure_ascii=False)
-    return as_text(value)
 
 
 def _usual(column: str, text: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -15,7 +15,7 @@ from pathlib import PurePath
 from callsheet.tasks.runtime.errors import did_you_mean
 from callsheet.tasks.sheet.columns import FIELDS
 from callsheet.tasks.sheet.headers import KNOWN_COLUMNS, canonical_header, is_kept_only, is_known
-from callsheet.tasks.sheet.table import Cell, Findings, Row
+from callsheet.tasks.sheet.table import Cell, Findings, Row, Table
 from callsheet.tasks.sheet.text import as_text, fold
 from callsheet.tasks.sheet.trees import parse_json
 from callsheet.tasks.values.briefs import Brief, Json
@@ -43,7 +43,7 @@ def has_placeholder(cell: Cell) -> bool:
 
 
 def filled(
-    row: Row, merged: Mapping[str, Cell], defaults: Mapping[str, Cell], findings: Findings
+    row: Row, merged: Mapping[str, Cell], table: Table, findings: Findings
 ) -> Mapping[str, Cell]:
     """Return the cells of a row with its texts filled; note each mistake with its cell."""
     # Most texts have no brace: that is seen without another look at their cells.
@@ -51,15 +51,15 @@ def filled(
     marked = [cell for cell in other if not cell.faulty and has_placeholder(cell)]
     if not marked:
         return merged
-    given = [(canonical_header(header), text) for header, text in row.texts]
-    own = {name: text for name, text in given if is_kept_only(name)}
+    kept = filter(is_kept_only, table.columns)
+    own = {name: row.cells[name].text if name in row.cells else "" for name in kept}
     name = merged.get("id")
     changed: dict[str, Cell] = {}
     for cell in marked:
         filling = _Filling(own)
         value = filling.value(cell.column, cell.value)
         for fault, is_rows_own in filling.faults.items():
-            shared = defaults.get(cell.column) is cell and not is_rows_own
+            shared = table.defaults.get(cell.column) is cell and not is_rows_own
             findings.refuse(
                 fault,
                 line=row.line if is_rows_own and cell.line is None else cell.line,
@@ -147,15 +147,15 @@ def named(
     findings: Findings,
     *,
     campaign: str,
-    headers: Sequence[str],
+    columns: Collection[str],
     cells: Mapping[str, Mapping[str, Cell]],
 ) -> tuple[Brief, ...]:
     """Return the briefs with the names of their files; note illegal names, and those given twice.
 
-    `headers` are the columns of the sheet, `cells` say where the value of a row is. A template
+    `columns` are those of the sheet, `cells` say where the value of a row is. A template
     without a folder is for the campaign's folder.
     """
-    naming = _Naming(template, findings, headers, cells, campaign)
+    naming = _Naming(template, findings, columns, cells, campaign)
     text = as_text(template.value)
     naming.take(text if "/" in text else f"{{campaign}}/{text}", text)
     return tuple(replace(brief, name=name) for brief, name in naming.names(briefs))
@@ -167,7 +167,7 @@ def copied(
     findings: Findings,
     *,
     campaign: str,
-    headers: Sequence[str],
+    columns: Collection[str],
     cells: Mapping[str, Mapping[str, Cell]],
     local: bool,
 ) -> tuple[Brief, ...]:
@@ -176,7 +176,7 @@ def copied(
     Only what comes from this machine (`local`) may name a folder of it.
     """
     value = addresses.value
-    naming = _Naming(addresses, findings, headers, cells, campaign)
+    naming = _Naming(addresses, findings, columns, cells, campaign)
     for text in map(as_text, [value] if isinstance(value, str) else value):
         place = naming.take_copy(text, local=local)
         if place is not None:
@@ -197,13 +197,13 @@ class _Naming:
         self,
         template: Cell,
         findings: Findings,
-        headers: Sequence[str],
+        columns: Collection[str],
         cells: Mapping[str, Mapping[str, Cell]],
         campaign: str,
     ) -> None:
         self.template = template
         self.findings = findings
-        self.columns = {canonical_header(header) for header in headers}
+        self.columns = columns
         self.cells = cells
         self.campaign = campaign
         self.place = ""
@@ -310,7 +310,7 @@ class _Naming:
         )
 
 
-def _column(word: str | None, columns: set[str], later: Sequence[str]) -> str | None:
+def _column(word: str | None, columns: Collection[str], later: Sequence[str]) -> str | None:
     """Return the column that a word of a template names; ValueError where there is none."""
     name = word if word is None else canonical_header(word.strip())
     if name is None or name in later:

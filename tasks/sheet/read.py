@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path, PurePath
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from callsheet.tasks.runtime.errors import Problem, SheetError, shorten
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.runtime.redact import unsigned
-from callsheet.tasks.sheet import cells as cells_of
-from callsheet.tasks.sheet.cells import amount, duration
 from callsheet.tasks.sheet.formats import SUFFIXES, read_table
 from callsheet.tasks.sheet.synonyms import Names, header_form
 from callsheet.tasks.sheet.table import Cell, Findings, Sheet, SheetOptions, Table
 from callsheet.tasks.sheet.text import MAX_BYTES, campaign_fault, slugify
-from callsheet.tasks.values.amounts import parse_retries, parse_waves, say_bytes
-from callsheet.tasks.values.briefs import Brief, Json, origin_of
+from callsheet.tasks.values.amounts import say_bytes
+from callsheet.tasks.values.briefs import Brief, origin_of
 from callsheet.tasks.values.names import DEFAULT_NAMES
 
-T = TypeVar("T")
 STDIN = "stdin"
+#: The parts of a YAML or JSON sheet that say how its campaign is made.
+_OPTIONS = ("canary", "waves", "edits", "keep_at_service", "retry_failed")
 _PLAIN = SheetOptions()
 
 
@@ -121,9 +121,12 @@ def sheet_of(
         note_hidden,
         to_briefs,
         without_hidden,
+        without_refused,
     )
 
     name = findings.file
+    if not table.complete:
+        table = without_refused(table)
     note_hidden(table, options.hidden_rows, findings)
     table = expanded(completed(table, findings), findings, many=options.yes_many, few=options.few)
     skipped: frozenset[str] = frozenset()
@@ -138,25 +141,21 @@ def sheet_of(
         _advise_of_repeats(briefs, findings)
     campaign = _campaign(table, options, findings)
     budget = _budget(table, options, findings)
-    canary = _member(table.canary, cells_of.canary, findings)
-    waves = _member(table.waves, parse_waves, findings)
-    edits = _member(table.edits, cells_of.edits, findings)
-    keep = _member(table.keep_at_service, duration, findings)
-    retry_failed = _member(table.retry_failed, parse_retries, findings)
-    names = table.names or Cell("names", options.names, None, "the setting names")
+    said = {name: _part(name, table, findings) for name in _OPTIONS}
+    names = table.parts.get("names") or Cell("names", options.names, None, "the setting names")
     if names.value != DEFAULT_NAMES:
         briefs = named(
-            briefs, names, findings, campaign=campaign, headers=table.columns, cells=cells
+            briefs, names, findings, campaign=campaign, columns=table.columns, cells=cells
         )
-    copies = table.copies or Cell("copies", options.copies, None, "the setting copies")
+    copies = table.parts.get("copies") or Cell("copies", options.copies, None, "the setting copies")
     if copies.value:
-        local = table.copies is None or folder is not None
+        local = "copies" not in table.parts or folder is not None
         briefs = copied(
             briefs,
             copies,
             findings,
             campaign=campaign,
-            headers=table.columns,
+            columns=table.columns,
             cells=cells,
             local=local,
         )
@@ -167,20 +166,20 @@ def sheet_of(
         name=name,
         digest=hashlib.sha256(content).hexdigest(),
         budget=budget,
-        canary=canary,
-        edits=edits,
-        waves=waves or (),
-        retry_failed=retry_failed,
-        keep_at_service=keep,
-        says_names=table.names is not None,
-        says_copies=table.copies is not None,
+        canary=said["canary"],
+        edits=said["edits"],
+        waves=said["waves"] or (),
+        retry_failed=said["retry_failed"],
+        keep_at_service=said["keep_at_service"],
+        says_names="names" in table.parts,
+        says_copies="copies" in table.parts,
         read_at=options.now,
         briefs=briefs,
-        columns=table.columns,
+        columns=tuple(table.columns.values()),
         advice=findings.advice,
         notes=findings.notes,
         origin=origin_of(address, table.worksheet),
-        named_after_file=options.campaign is None and table.campaign is None,
+        named_after_file=options.campaign is None and "campaign" not in table.parts,
         cells=cells,
         hidden=frozenset() if options.hidden_rows else hidden_among(briefs, table),
         skipped=skipped - {brief.row for brief in briefs},
@@ -202,8 +201,8 @@ def _advise_of_repeats(briefs: Iterable[Brief], findings: Findings) -> None:
 def _campaign(table: Table, options: SheetOptions, findings: Findings) -> str:
     if options.campaign is not None:
         given, place, line = options.campaign.strip(), "--campaign", None
-    elif table.campaign is not None:
-        given, place, line = str(table.campaign.value), "campaign", table.campaign.line
+    elif (cell := table.parts.get("campaign")) is not None:
+        given, place, line = str(cell.value), "campaign", cell.line
     else:
         return _campaign_from_name(findings)
     if fault := campaign_fault(given):
@@ -223,27 +222,28 @@ def _campaign_from_name(findings: Findings) -> str:
 
 
 def _budget(table: Table, options: SheetOptions, findings: Findings) -> Decimal | None:
-    if options.budget is not None or table.budget is None:
+    if options.budget is not None:
         return options.budget
-    from callsheet.tasks.sheet.guesses import reading
+    budget: Decimal | None = _part("budget", table, findings)
+    if budget is not None:
+        from callsheet.tasks.sheet.guesses import reading
 
-    value = str(table.budget.value)
-    try:
-        budget = amount(table.budget.value)
-    except ValueError as fault:
-        findings.refuse(str(fault), line=table.budget.line, cell="budget", value=value)
-        return None
-    if said := reading("budget", value, budget):
-        findings.note(said, line=table.budget.line, cell="budget", value=value)
+        cell = table.parts["budget"]
+        value = str(cell.value)
+        if said := reading("budget", value, budget):
+            findings.note(said, line=cell.line, cell="budget", value=value)
     return budget
 
 
-def _member(cell: Cell | None, read: Callable[[Json], T], findings: Findings) -> T | None:
-    """Return what a member of a YAML or JSON sheet says, None where there is none or a problem."""
+def _part(name: str, table: Table, findings: Findings) -> Any:
+    """Return what a part of a YAML or JSON sheet says, None where there is none or a problem."""
+    from callsheet.tasks.sheet.columns import PARTS
+
+    cell = table.parts.get(name)
     if cell is None:
         return None
     try:
-        return read(cell.value)
+        return PARTS[name].parse(cell.value)
     except ValueError as fault:
         value = ", ".join(map(str, cell.value if isinstance(cell.value, list) else [cell.value]))
         findings.refuse(str(fault), line=cell.line, cell=cell.column, value=value)
@@ -324,12 +324,12 @@ def _found(table: Table, names: Names) -> Iterator[FoundColumn]:
     from callsheet.tasks.sheet.headers import canonical_header
     from callsheet.tasks.sheet.proposals import Likely, likely_columns
 
-    # By header, so that a column counts once, and also where its name is not known.
-    texts: dict[str, list[str]] = {header: [] for header in table.columns}
+    texts: dict[str, list[str]] = {header: [] for header in table.columns.values()}
+    below = {name: texts[header] for name, header in table.columns.items()}
     for row in table.rows:
-        for header, text in row.texts:
-            if text.strip():
-                texts.setdefault(header, []).append(text)
+        for name, cell in row.cells.items():
+            if text := cell.text:
+                below[name].append(text)
     unknown = likely_columns(texts, rows=len(table.rows))
     for header, filled in texts.items():
         likely = unknown.get(header, Likely())
@@ -354,21 +354,14 @@ def find_sheet_in(
 ) -> FoundSheet:
     """Return what is in `content`, which is read once; the parameters are `parse_sheet`'s."""
     findings = Findings(name, _names(options, folder, name))
-    rows = 0
+    rows, sheet = 0, None
     columns: tuple[FoundColumn, ...] = ()
-    try:
+    # What was raised is among the findings.
+    with suppress(SheetError):
         table = read_table(content, options, findings)
         rows = len(table.rows)
         columns = tuple(_found(table, findings.names))
         sheet = sheet_of(table, findings, content, options=options, folder=folder, address=address)
-    except SheetError as error:
-        return FoundSheet(
-            rows=rows,
-            columns=columns,
-            problems=tuple(error.problems),
-            notes=tuple(error.notes),
-            written=findings.names.headers,
-        )
     return FoundSheet(
         rows=rows,
         columns=columns,

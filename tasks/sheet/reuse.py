@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from callsheet.tasks.runtime.errors import did_you_mean
 from callsheet.tasks.sheet.cells import words
-from callsheet.tasks.sheet.headers import SETTINGS, canonical_header, is_kept_only
-from callsheet.tasks.sheet.matrix import cell_text
+from callsheet.tasks.sheet.headers import SETTINGS
 from callsheet.tasks.sheet.rows import with_defaults
 from callsheet.tasks.sheet.table import Cell, Findings, Row, Table
 from callsheet.tasks.sheet.text import as_text, language_code
@@ -20,7 +19,7 @@ _OWN = ("id", "was", _USES, "video_id")
 
 def completed(table: Table, findings: Findings) -> Table:
     """Return the table with every row complete; one that shares nothing is returned as it is."""
-    if not table.tagged and _USES not in map(canonical_header, table.columns):
+    if not table.tagged and _USES not in table.columns:
         return table
     return _Reuse(table, findings).table()
 
@@ -101,7 +100,7 @@ class _Reuse:
                         row=as_text(row.cells["id"].value) if "id" in row.cells else None,
                         column="tags",
                     )
-        return _with_cells(row, shared, {}) if shared else row
+        return _with_cells(row, shared) if shared else row
 
     def _advise_unused(self) -> None:
         for tag, cells in self.given.tagged.items():
@@ -129,26 +128,14 @@ class _Reuse:
 
 def _over(row: Row, used: Row | None) -> Row:
     """Return a row with the cells of another one wherever it has none."""
-    if _USES not in row.cells:
-        return row
     own = {name: cell for name, cell in row.cells.items() if name != _USES}
-    texts = tuple((h, "" if canonical_header(h) == _USES else text) for h, text in row.texts)
-    row = row._replace(cells=own, texts=texts)
-    return row if used is None else _with_cells(row, used.cells, dict(used.texts))
+    row = row._replace(cells=own)
+    return row if used is None else _with_cells(row, used.cells)
 
 
-def _with_cells(row: Row, shared: Mapping[str, Cell], theirs: Mapping[str, str]) -> Row:
-    """Return a row with these cells and texts wherever it has none."""
-    cells = with_defaults(row, _shared(row.cells, shared))
-    texts = []
-    for header, text in row.texts:
-        name = canonical_header(header)
-        if not text and is_kept_only(name):
-            text = theirs.get(header, "")
-        elif not text and name in cells:
-            text = cell_text(cells[name])
-        texts.append((header, text))
-    return row._replace(cells=cells, texts=tuple(texts))
+def _with_cells(row: Row, shared: Mapping[str, Cell]) -> Row:
+    """Return a row with these cells wherever it has none."""
+    return row._replace(cells=with_defaults(row, _shared(row.cells, shared)))
 
 
 def _shared(own: Mapping[str, Cell], used: Mapping[str, Cell]) -> dict[str, Cell]:

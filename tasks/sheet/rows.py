@@ -22,13 +22,21 @@ from callsheet.tasks.sheet.columns import (
 )
 from callsheet.tasks.sheet.grid import GridRows
 from callsheet.tasks.sheet.guesses import Guesses
+from callsheet.tasks.sheet.headers import is_usable
 from callsheet.tasks.sheet.placeholders import filled, has_placeholder
 from callsheet.tasks.sheet.speech import too_long
-from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Where
+from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Texts, Where
 from callsheet.tasks.sheet.text import content_id, fold, is_blank, row_id_fault
 from callsheet.tasks.sheet.trees import read_object
 from callsheet.tasks.values.amounts import say_date
-from callsheet.tasks.values.briefs import CREATE, Brief, CaptionFormat, HiddenRows, Json, variant_of
+from callsheet.tasks.values.briefs import (
+    CREATE,
+    VARIANT_OF,
+    Brief,
+    CaptionFormat,
+    HiddenRows,
+    Json,
+)
 from callsheet.tasks.values.requests import REQUESTS
 
 Cells = Mapping[str, Cell]
@@ -71,7 +79,7 @@ def to_briefs(
     rows = table.rows.drained() if isinstance(table.rows, GridRows) else table.rows
     for row in rows:
         merged = with_defaults(row, table.defaults)
-        merged = filled(row, merged, table.defaults, findings)
+        merged = filled(row, merged, table, findings)
         candidate = reading.candidate(row, {**off, **merged} if off else merged)
         known.append(candidate)
         if not isinstance(table.rows, GridRows):
@@ -245,12 +253,15 @@ class _Reading:
         self.failed = False
         #: The cell with the id of the row that is read.
         self.name: Cell | None = None
-        self.texts: Iterable[tuple[str, str]] = ()
+        #: The row that a matrix made it from.
+        self.base: Cell | None = None
+        self._names = tuple(table.columns)
+        self._headers = tuple(table.columns.values())
 
     def candidate(self, row: Row, merged: Cells) -> Candidate:
         """Return the brief of a row, or what can be told of it when something is wrong."""
         self.failed = False
-        self.name, self.texts = merged.get("id"), row.texts
+        self.name, self.base = merged.get("id"), merged.get(VARIANT_OF)
         operation = _operation(merged.get("operation"))
         said = self.validated(operation, merged)
         # What a row of an unknown operation lacks, or has too much, no one can say.
@@ -277,7 +288,7 @@ class _Reading:
             deliver_after=said["deliver_after"],
             deliver_by=said["deliver_by"],
             line=row.line,
-            cells=row.texts,
+            cells=self._texts(row),
         )
         return Candidate(brief, self.name, merged.get("was"))
 
@@ -297,7 +308,7 @@ class _Reading:
             request=asked,
             enabled=_salvaged(merged.get("enabled"), cells.truth) is not False,
             line=row.line,
-            cells=row.texts,
+            cells=self._texts(row),
         )
         return Candidate(brief, self.name, merged.get("was"))
 
@@ -398,17 +409,22 @@ class _Reading:
             if cell is not None:
                 message = f"is empty, and the row {message}"
             self.findings.refuse(
-                message, line=row.line, row=self._shown(row.texts), cell=cell, column=column
+                message, line=row.line, row=self._shown(), cell=cell, column=column
             )
 
     def _refuse_row(self, row: Row, message: str) -> None:
-        self.findings.refuse(message, line=row.line, row=self._shown(row.texts))
+        self.findings.refuse(message, line=row.line, row=self._shown())
         self.failed = True
 
-    def _shown(self, texts: Iterable[tuple[str, str]]) -> str | None:
+    def _shown(self) -> str | None:
         """Return the id of the row as the sheet says it: all variants of a row have one problem."""
         name = _salvaged(self.name, cells.row_id)
-        return name if name is None else variant_of(texts) or name
+        return name if name is None or self.base is None else self.base.text
+
+    def _texts(self, row: Row) -> Texts:
+        """Return a row as the sheet shows it, column by column."""
+        own = row.cells
+        return Texts(self._headers, tuple([own[n].text if n in own else "" for n in self._names]))
 
     def _refuse(self, cell: Cell, message: str) -> None:
         shown = str(cell.value) if isinstance(cell.value, str | int | float) else None
@@ -422,7 +438,7 @@ class _Reading:
             "line": cell.line,
             "cell": cell.where,
             "value": value,
-            "row": None if shared else self._shown(self.texts),
+            "row": None if shared else self._shown(),
             "column": cell.column,
         }
 
@@ -523,6 +539,17 @@ def note_hidden(table: Table, wanted: HiddenRows | None, findings: Findings) -> 
         f"has {len(hidden)} of its {len(table.rows)} rows hidden ({rows} {_ranges(hidden)}): "
         f"{outcome}"
     )
+
+
+def without_refused(table: Table) -> Table:
+    """Return a table whose refused columns are kept and never read, under names no header has."""
+    names = {name: name if is_usable(name) else f"x_.{name}" for name in table.columns}
+    rows = (
+        row._replace(cells={names[name]: cell for name, cell in row.cells.items()})
+        for row in table.rows
+    )
+    columns = {names[name]: header for name, header in table.columns.items()}
+    return replace(table, columns=columns, rows=tuple(rows))
 
 
 def without_hidden(

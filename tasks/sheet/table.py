@@ -5,6 +5,7 @@ Rows of named cells with their places, and what is wrong with them.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn, TypedDict, Unpack, overload
 
 from callsheet.tasks.runtime.errors import Problem, SheetError
 from callsheet.tasks.sheet.synonyms import Names
-from callsheet.tasks.sheet.text import MAX_BYTES
+from callsheet.tasks.sheet.text import MAX_BYTES, as_text
 from callsheet.tasks.values.amounts import say_bytes
 from callsheet.tasks.values.briefs import Brief, HiddenRows, Json, SheetOrigin
 from callsheet.tasks.values.names import DEFAULT_NAMES
@@ -25,7 +26,8 @@ class Cell(NamedTuple):
     """One value: text from a CSV or a spreadsheet, also lists and objects from YAML and JSON.
 
     `column` is the canonical name (`aspect_ratio`, `fields.offer`), `where` what a message says
-    (`aspect_ratio (Sheet1!D14)`). A faulty cell has its problem noted already.
+    (`aspect_ratio (Sheet1!D14)`). A faulty cell has its problem noted already. `shown` is its text
+    where a spreadsheet shows another one than it holds.
     """
 
     column: str
@@ -33,6 +35,16 @@ class Cell(NamedTuple):
     line: int | None
     where: str
     faulty: bool = False
+    shown: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The cell as one text, for the status sheet."""
+        shown = self.value if self.shown is None else self.shown
+        if type(shown) is str:
+            return shown
+        is_tree = isinstance(shown, Mapping | list)
+        return json.dumps(shown, ensure_ascii=False) if is_tree else as_text(shown)
 
 
 class Texts(Sequence[tuple[str, str]]):
@@ -68,14 +80,13 @@ class Texts(Sequence[tuple[str, str]]):
 
 
 class Row(NamedTuple):
-    """One row that is not blank: its cells that are not blank, and all its texts as written.
+    """One row that is not blank: its cells that are not blank, by column.
 
     A hidden one is not shown by the workbook it is in.
     """
 
     line: int
     cells: Mapping[str, Cell]
-    texts: Sequence[tuple[str, str]]
     hidden: bool = False
 
 
@@ -87,23 +98,14 @@ class Table:
     cell of a column has an empty one, as in a CSV.
     """
 
-    columns: tuple[str, ...]
+    #: The header of each column.
+    columns: Mapping[str, str]
     rows: Collection[Row]
     defaults: Mapping[str, Cell] = field(default_factory=dict)
     #: Defaults for the rows that have a tag, by tag.
     tagged: Mapping[str, Mapping[str, Cell]] = field(default_factory=dict)
-    campaign: Cell | None = None
-    budget: Cell | None = None
-    canary: Cell | None = None
-    edits: Cell | None = None
-    waves: Cell | None = None
-    retry_failed: Cell | None = None
-    names: Cell | None = None
-    copies: Cell | None = None
-    keep_at_service: Cell | None = None
-    #: What a YAML or JSON sheet says under `matrix`, and in which line.
-    matrix: Json = None
-    matrix_line: int | None = None
+    #: What a YAML or JSON sheet says besides rows and defaults, by its name (`columns.PARTS`).
+    parts: Mapping[str, Cell] = field(default_factory=dict)
     complete: bool = True
     gridded: bool = False
     #: Which worksheet of a workbook it is.
@@ -295,13 +297,6 @@ class Where(TypedDict, total=False):
     value: str | None
     row: str | None
     column: str | None
-
-
-class Mistake(NamedTuple):
-    """A mistake in YAML or JSON, and its line."""
-
-    line: int
-    words: str
 
 
 class Findings:

@@ -1,4 +1,4 @@
-"""Reads JSON into trees with line numbers, names the first mistake, and reads scripts."""
+"""Reads JSON into trees with line numbers, and reads scripts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from callsheet.tasks.runtime.errors import shorten
-from callsheet.tasks.sheet.table import Findings, Mistake
+from callsheet.tasks.sheet.mistakes import json_mistake
+from callsheet.tasks.sheet.table import Findings
 from callsheet.tasks.sheet.text import MAX_CELL_CHARACTERS, MAX_DEPTH, is_blank, tidy, tidy_value
 from callsheet.tasks.values.briefs import Json
 
@@ -28,8 +28,8 @@ def read_json(text: str, findings: Findings) -> Json:
     try:
         return _parse(text, findings=findings)
     except json.JSONDecodeError as error:
-        mistake = find_mistake(text, error)
-        findings.give_up(f"is not JSON: {mistake.words}", line=mistake.line)
+        line, words = json_mistake(error)
+        findings.give_up(f"is not JSON: {words}", line=line)
     except ValueError as error:
         findings.give_up(f"is not JSON: {error}")
 
@@ -42,7 +42,7 @@ def read_json_lines(text: str, findings: Findings) -> list[Json]:
             try:
                 documents.append(_parse(line, line=number, findings=findings))
             except json.JSONDecodeError as error:
-                words = find_mistake(line, error).words
+                _, words = json_mistake(error)
                 findings.refuse(f"is not a line of JSON: {words}", line=number)
             except ValueError as error:
                 findings.refuse(f"is not a line of JSON: {error}", line=number)
@@ -110,136 +110,6 @@ def _object_lines(text: str, line: int) -> Iterator[tuple[int, list[int]]]:
             line += landmark[1].count("\n")
 
 
-# What is wrong in a text that is meant to be JSON, in words.
-
-
-_COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_QUOTED = re.compile(r"'((?:[^'\\\n]|\\.)*)'|[“”„«»]([^“”„«»\n]*)[“”„«»]")
-_NUMBER = re.compile(r"[0-9][0-9.]*")
-_BARE = re.compile(r"[^\s,:\[\]{}\"]+")
-_LANDMARK = re.compile(r'"(?:[^"\\\n]|\\.)*"?|[\[\]{}]|\n')
-
-
-def find_mistake(text: str, error: json.JSONDecodeError) -> Mistake:
-    """Return the mistake at which the parser stopped."""
-    stop = _Stop(text, error)
-    ways = (stop.in_a_text, stop.comment, stop.comma, stop.end, stop.quotes, stop.zeros, stop.gap)
-    found = next((mistake for way in ways if (mistake := way())), None)
-    return found or stop.bare_word() or stop.says(f"{stop.here} stands where it cannot")
-
-
-class _Stop:
-    """Where the parser stopped: the next sign and the one before it, blanks left out."""
-
-    def __init__(self, text: str, error: json.JSONDecodeError) -> None:
-        self.text, self.error = text, error
-        self.at = error.pos + len(text[error.pos :]) - len(text[error.pos :].lstrip())
-        self.end_before = len(text[: self.at].rstrip())
-        self.here = text[self.at : self.at + 1]
-        self.previous = text[self.end_before - 1 : self.end_before]
-
-    def says(self, words: str, place: int | None = None) -> Mistake:
-        return Mistake(self.text.count("\n", 0, self.at if place is None else place) + 1, words)
-
-    def in_a_text(self) -> Mistake | None:
-        place, said = self.error.pos, self.error.msg
-        if "control character" in said or "Unterminated" in said:
-            words = (
-                'a quote (") is not closed before the line ends; in a text a line break is written '
-                "\\n"
-            )
-            return self.says(words, place)
-        if "escape" in said:
-            words = "a backslash stands where JSON has no use for it: write it twice (\\\\)"
-            return self.says(words, place)
-        return None
-
-    def comment(self) -> Mistake | None:
-        if not (found := _COMMENT.match(self.text, self.at)):
-            return None
-        words = f'"{shorten(found[0])}" is a comment, and JSON has none: take it out'
-        return self.says(words)
-
-    def comma(self) -> Mistake | None:
-        place = self.at if self.here == "," else self.end_before - 1
-        following = self.text[place + 1 :].lstrip()[:1]
-        if place < 0 or self.text[place] != ",":
-            return None
-        if following in ("]", "}"):
-            words = f"a comma stands before the closing {following}: take it out"
-        elif self.here == ",":
-            words = "a comma has nothing before it: take it out"
-        else:
-            return None
-        return self.says(words, place)
-
-    def end(self) -> Mistake | None:
-        if not self.text.strip():
-            return self.says("it is empty")
-        if "Extra data" in self.error.msg:
-            return self.says("it goes on after its end: put all rows into one list, [ ... ]")
-        if self.here:
-            return None
-        sign, line = _last_open(self.text)
-        closing = "]" if sign == "[" else "}"
-        return Mistake(line, f"the {sign} that opens here is never closed: {closing} is missing")
-
-    def quotes(self) -> Mistake | None:
-        if not (found := _QUOTED.match(self.text, self.at)):
-            return None
-        inner = (found[1] or found[2] or "").replace("\\'", "'").replace('"', '\\"')
-        kind = "single" if self.here == "'" else "curly"
-        words = f'"{shorten(inner)}" stands in {kind} quotes: JSON wants straight double ones (")'
-        return self.says(words)
-
-    def zeros(self) -> Mistake | None:
-        start = self.end_before - 1
-        if self.previous != "0" or not self.here.isdigit():
-            return None
-        number = _NUMBER.match(self.text, start)
-        digits = number[0] if number else "0"
-        words = f'the number {digits} begins with 0: put quotes around it ("{digits}")'
-        return self.says(words, start)
-
-    def gap(self) -> Mistake | None:
-        before = self.end_before
-        if "':' delimiter" in self.error.msg:
-            return self.says("a colon (:) is missing after the name", before)
-        if "',' delimiter" in self.error.msg and self.here in "]}":
-            missing = "}" if self.here == "]" else "]"
-            return self.says(f"{missing} is missing before the closing {self.here}", before)
-        if "',' delimiter" in self.error.msg:
-            if self.previous == '"' and self.here not in '"{[':
-                return self.says('a quote (") stands inside a text: write \\" for it')
-            return self.says("a comma is missing at the end", before)
-        if self.previous == ":" and self.here in ",]}":
-            return self.says('a name has no value: write "" after its colon', before)
-        return None
-
-    def bare_word(self) -> Mistake | None:
-        if not (word := _BARE.match(self.text, self.at)):
-            return None
-        words = f'"{shorten(word[0])}" stands without quotes: put straight ones (") around it'
-        if word[0] in ("True", "False", "None"):
-            plain = {"True": "true", "False": "false", "None": "null"}[word[0]]
-            return self.says(f"{word[0]} is spelled {plain} in JSON")
-        return self.says(words)
-
-
-def _last_open(text: str) -> tuple[str, int]:
-    """Return the innermost bracket that is never closed, and its line."""
-    line = 1
-    opened: list[tuple[str, int]] = [("{", 1)]
-    for landmark in _LANDMARK.finditer(text):
-        if landmark[0] == "\n":
-            line += 1
-        elif landmark[0] in ("{", "["):
-            opened.append((landmark[0], line))
-        elif landmark[0] in ("}", "]") and len(opened) > 1:
-            opened.pop()
-    return opened[-1]
-
-
 # A script as people write it: text with a blank line between scenes, JSON, or `@file`.
 
 
@@ -282,7 +152,7 @@ def read_object(value: Json) -> Json:
     try:
         document = tidy_value(parse_json(value) if isinstance(value, str) else value)
     except json.JSONDecodeError as error:
-        words = find_mistake(error.doc, error).words
+        _, words = json_mistake(error)
         raise ValueError(f"begins like JSON but is none: {words}") from None
     except ValueError as error:
         raise ValueError(f"begins like JSON but cannot be used: {error}") from None

@@ -35,10 +35,8 @@ class ApiKey(Document):
     digest: str
     name: str
     scopes: tuple[str, ...]
-    made_by: str
     created_at: float
     expires_at: float | None = None
-    last_used_at: float | None = None
     revoked_at: float | None = None
 
     def is_good(self, now: float) -> bool:
@@ -51,7 +49,6 @@ def issue_key(
     *,
     name: str,
     scopes: Sequence[str],
-    made_by: str,
     now: float,
     lifetime: float | None = None,
     value: str | None = None,
@@ -63,7 +60,6 @@ def issue_key(
         digest=digest(value),
         name=name,
         scopes=tuple(scopes),
-        made_by=made_by,
         created_at=now,
         expires_at=None if lifetime is None else now + lifetime,
     )
@@ -135,8 +131,7 @@ class Keyring:
         if scope is not None and scope not in key.scopes:
             message = f"This key lacks the {scope} scope; issue a key that holds it."
             raise Refusal(403, "forbidden", message)
-        used = self._keys[key.digest] = key.changed(last_used_at=now)
-        return used
+        return key
 
     def find(self, value: str) -> ApiKey | None:
         """Give the key with this value, whatever has become of it."""
@@ -147,18 +142,10 @@ class Keyring:
         if key is not None and key.revoked_at is None:
             self.put(await database.run(put, key.changed(revoked_at=self._now())))
 
-    async def close(self, database: Database) -> None:
-        """Write down when keys were last used; doing so at every request would slow each down."""
-        await database.run(lambda db: [put(db, key) for key in self._keys.values()])
-
-    def all(self) -> list[ApiKey]:
-        """Give every key there ever was, oldest first."""
-        return sorted(self._keys.values(), key=lambda key: key.created_at)
-
     def _issue_fixed(self, db: sqlite3.Connection, names: Sequence[str]) -> list[ApiKey]:
         return [
             issue_key(db, name=f"Printed at the start ({name})", scopes=FIXED[name],
-                      value=self._fixed[name], made_by="the sandbox", now=self._now())[0]
+                      value=self._fixed[name], now=self._now())[0]
             for name in names
         ]  # fmt: skip
 

@@ -16,9 +16,9 @@ import secrets
 import sqlite3
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
-from urllib.parse import parse_qs
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -43,7 +43,7 @@ SLACK = 0.1
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 NO_STORE = {"cache-control": "no-store", "pragma": "no-cache"}
 LONGEST_NAME = 100
-EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
+EMAIL = r"^[^@\s]+@[^@\s]+$"
 NOT_ENABLED = {
     "anonymous": ("anonymous_not_enabled", "No agent comes in without a user: use service_auth."),
     "identity_assertion": ("issuer_not_enabled", "No issuer is trusted here: use service_auth."),
@@ -148,7 +148,6 @@ class ClaimRequest(ScopesAsked):
 
 
 Fields = dict[str, Any]
-Form = dict[str, list[str]]
 AnyAsked = TypeVar("AnyAsked", bound=Asked)
 
 
@@ -176,21 +175,15 @@ def read_grant(said: Fields) -> str:
     return str(grant)
 
 
-async def form_of(request: Request) -> Form:
-    """Read a form as it was filled in: every value of each field."""
-    return parse_qs((await request.body()).decode(errors="replace"), keep_blank_values=True)
-
-
-def first(form: Form, name: str) -> str:
-    """Give the value of a field that has one; empty where it was left out."""
-    return next(iter(form.get(name, ())), "")
+async def form_of(request: Request) -> QueryParams:
+    """Read a form as it was filled in."""
+    return QueryParams((await request.body()).decode(errors="replace"))
 
 
 async def fields_of(request: Request) -> Fields:
     """Read a form or a JSON object. An empty member counts as not said (RFC 6749, 3.2)."""
     is_json = "json" in request.headers.get("content-type", "")
-    form: Form = {} if is_json else await form_of(request)
-    said = await json_of(request) if is_json else {name: first(form, name) for name in form}
+    said: Mapping[str, Any] = await (json_of(request) if is_json else form_of(request))
     return {name: value for name, value in said.items() if value not in ("", None)}
 
 
@@ -213,7 +206,7 @@ def ordered_scopes(scopes: Collection[str]) -> tuple[str, ...]:
 def email_of(said: str) -> str | None:
     """Read an e-mail address, the same however it is capitalized; None if it is none."""
     email = said.strip().casefold()
-    return email if EMAIL.fullmatch(email) else None
+    return email if re.fullmatch(EMAIL, email) else None
 
 
 class Client(Document):
@@ -273,7 +266,6 @@ class Approval(Document):
     scopes: tuple[str, ...]
     state: str = "pending"
     granted: tuple[str, ...] = ()
-    answered_by: str = ""
     expires_at: float
     until: float
     interval: int
@@ -299,8 +291,8 @@ def waiting(db: sqlite3.Connection, *, now: float) -> list[Approval]:
     return [one for one in every(db, Approval, state="pending") if one.expires_at > now]
 
 
-def open_to(db: sqlite3.Connection, user_code: str, email: str, *, now: float) -> Approval:
-    """Give the approval that this person may answer now. Raises 404, 409, 410 or 403."""
+def open_to(db: sqlite3.Connection, user_code: str, *, now: float) -> Approval:
+    """Give the approval that a person may answer now. Raises 404, 409 or 410."""
     approval = find(db, Approval, user_code)
     if approval is None:
         raise Refusal(404, "not_found", "This code is not known. Compare it with the program's.")
@@ -308,26 +300,27 @@ def open_to(db: sqlite3.Connection, user_code: str, email: str, *, now: float) -
         raise Refusal(409, "already_answered", "This code has been answered already.")
     if approval.expires_at <= now:
         raise Refusal(410, "expired", "This code has expired. Ask the program for a new one.")
-    if approval.email not in (None, email):
-        message = (
-            f"This request is for another account, and you are signed in as {email}. "
-            "Sign in with the e-mail address that the program was given."
-        )
-        raise Refusal(403, "other_account", message)
     return approval
 
 
 def answer(
     db: sqlite3.Connection, user_code: str, email: str, granted: Collection[str], *, now: float
 ) -> Approval:
-    """Write down what a person said: the scopes granted, none of them for no. Raises as open_to."""
-    approval = open_to(db, user_code, email, now=now)
+    """Write down what a person said: the scopes granted, none of them for no. Raises as open_to,
+    and 403 for a request that another account was asked for."""
+    approval = open_to(db, user_code, now=now)
+    if approval.email not in (None, email_of(email)):
+        message = (
+            f"This request is for another account than {email}: give the e-mail address that the "
+            "program was given."
+        )
+        raise Refusal(403, "other_account", message)
     if not set(granted) <= set(approval.scopes):
         asked = ", ".join(approval.scopes)
         raise Refusal(400, "invalid_scope", f"The program asked for {asked} and nothing else.")
     state = "approved" if granted else "denied"
     held = ordered_scopes(granted)
-    return put(db, approval.changed(state=state, granted=held, answered_by=email))
+    return put(db, approval.changed(state=state, granted=held))
 
 
 def begin_device(
@@ -383,7 +376,6 @@ def grant_code(
     client: Client,
     *,
     granted: tuple[str, ...],
-    email: str,
     until: float,
 ) -> str:
     """Make an authorization code for what a person granted."""
@@ -391,8 +383,8 @@ def grant_code(
     approval = Approval(
         id=digest(code), grant=CODE_GRANT, secret=digest(code), app=client.name,
         client_id=client.id, redirect_uri=asked.redirect_uri, challenge=asked.code_challenge,
-        scopes=asked.scopes, state="approved", granted=granted, answered_by=email,
-        expires_at=until, until=until, interval=0,
+        scopes=asked.scopes, state="approved", granted=granted, expires_at=until, until=until,
+        interval=0,
     )  # fmt: skip
     put(db, approval)
     return code
@@ -429,9 +421,8 @@ def redeem(
         return _not_yet(db, approval, lifetimes, now)
     put(db, approval.changed(state="used"))
     return issue_key(
-        db, name=approval.app, scopes=approval.granted, made_by=approval.answered_by, now=now,
-        lifetime=lifetimes.token,
-    )  # fmt: skip
+        db, name=approval.app, scopes=approval.granted, now=now, lifetime=lifetimes.token
+    )
 
 
 def _proves(said: Fields, approval: Approval) -> bool:

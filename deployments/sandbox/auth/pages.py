@@ -1,47 +1,42 @@
-"""What people see: where they say who they are, let a program in, and make and revoke keys.
+"""What people see: where they enter a code, and let a program in.
 
 The sandbox asks for no password and fears nobody: its people are made up, and only this machine
-reaches it. So a cookie names who is looking, as they said.
+reaches it. Where it matters who answers, they say so with their answer.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote, unquote, urlencode, urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode, urlsplit
 
-from starlette.requests import Request
+from starlette.datastructures import QueryParams
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from callsheet.deployments.sandbox.auth import keys, login
-from callsheet.deployments.sandbox.auth.keys import SCOPES
+from callsheet.deployments.sandbox.auth import login
 from callsheet.deployments.sandbox.auth.login import (
     CODE_GRANT,
-    LONGEST_NAME,
     NO_STORE,
     Client,
     CodeRequest,
-    Form,
     OAuthError,
     client_of,
-    first,
     form_of,
     normal_code,
     ordered_scopes,
 )
 from callsheet.deployments.sandbox.database import find
-from callsheet.deployments.sandbox.envelope import Refusal, RefusedCall
+from callsheet.deployments.sandbox.envelope import Refusal
 from callsheet.deployments.sandbox.operations import Call, public
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
-API_KEYS, AUTHORIZE, DEVICE = "/settings/api-keys", "/api/oauth/authorize", "/device"
 ORGANIZATION = "Northlight Studio"
-NOTHING_CHOSEN = "Choose at least one permission, or deny the request."
+AUTHORIZE, DEVICE = "/api/oauth/authorize", "/device"
+UNANSWERED = QueryParams()
 #: What a person is told before granting one: a verb, then what it covers.
 SCOPE_MEANINGS = {
     "read": ("See the account", "Videos, characters, webhooks and the credits left."),
@@ -54,30 +49,15 @@ SCOPE_MEANINGS = {
 }
 
 
-class Person(NamedTuple):
-    """Someone who can sign in with one click."""
-
-    email: str
-    name: str
-
-
-PEOPLE = (
-    Person("ada@northlight.example", "Ada Lindqvist"),
-    Person("ben@northlight.example", "Ben Okafor"),
-)
-
-
 @functools.cache
 def _templates() -> Environment:
     # Only now: few sandboxes are ever looked at, and every start would pay for the import.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    templates = Environment(
+    return Environment(
         loader=PackageLoader("callsheet.deployments.sandbox.auth"), autoescape=True,
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    templates.filters["moment"] = _moment
-    return templates
 
 
 def template(name: str) -> Template:
@@ -85,58 +65,10 @@ def template(name: str) -> Template:
     return _templates().get_template(name)
 
 
-def _moment(seconds: float) -> str:
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
-
-
-def _page(
-    name: str, *, status: int = 200, email: str = "", here: str = "", **context: object
-) -> Response:
-    """Render a page for the person with this e-mail address; signing out leads back to `here`."""
-    known = {"service": "Video Generation Service", "organization": ORGANIZATION}
-    shown = {**known, "email": email, "here": here, "trouble": "", **context}
-    return HTMLResponse(template(name).render(shown), status, {"cache-control": "no-store"})
-
-
-class SignInNeeded(RefusedCall):
-    """A page for signed-in people alone; signing in leads on to the page that was wanted."""
-
-    def __init__(self, following: str, trouble: str = "") -> None:
-        super().__init__("sign in first")
-        self._following = following
-        self._trouble = trouble
-
-    def answer(self) -> Response:
-        status = 400 if self._trouble else 200
-        return _page(
-            "sign_in.html", status=status, people=PEOPLE, following=self._following,
-            trouble=self._trouble,
-        )  # fmt: skip
-
-
-def _cookie_name(request: Request) -> str:
-    # Browsers tell cookies apart by host and not by port: two sandboxes must not sign each
-    # other's people out.
-    return f"sandbox_session_{request.url.port or 80}"
-
-
-def _signed_in(call: Call, following: str) -> str:
-    """Give the e-mail address of who is looking; have someone without one sign in first."""
-    email = unquote(call.request.cookies.get(_cookie_name(call.request), ""))
-    if not email:
-        raise SignInNeeded(following)
-    return email
-
-
-def _session(call: Call, email: str, following: str) -> Response:
-    response = RedirectResponse(following, 303)
-    response.set_cookie(_cookie_name(call.request), quote(email), httponly=True, samesite="lax")
-    return response
-
-
-def _explained(scopes: Iterable[str]) -> list[tuple[str, str, str]]:
-    return [(scope, *SCOPE_MEANINGS[scope]) for scope in scopes]
+def _page(name: str, *, status: int = 200, **context: object) -> Response:
+    known = {"service": "Video Generation Service", "organization": ORGANIZATION, "trouble": ""}
+    shown = template(name).render({**known, **context})
+    return HTMLResponse(shown, status, {"cache-control": "no-store"})
 
 
 @public("style", "GET", "/pages.css")
@@ -147,102 +79,48 @@ async def style(_: Call) -> Response:
     return Response(text, media_type="text/css", headers={"cache-control": "no-cache"})
 
 
-@public("sign_in_page", "GET", "/sign-in")
-async def sign_in_page(call: Call) -> Response:
-    """Ask who is looking."""
-    raise SignInNeeded(call.request.query_params.get("next", API_KEYS))
+def _told(title: str, sentence: str, mood: str, *, status: int = 200) -> Response:
+    return _page("told.html", status=status, title=title, sentence=sentence, mood=mood)
 
 
-@public("sign_in", "POST", "/sign-in")
-async def sign_in(call: Call) -> Response:
-    """Remember who is looking."""
-    form = await form_of(call.request)
-    following, email = first(form, "next") or API_KEYS, login.email_of(first(form, "email"))
-    if email is None:
-        raise SignInNeeded(following, "That is not an e-mail address: it is name@example.com.")
-    return _session(call, email, following)
-
-
-@public("sign_out", "POST", "/sign-out")
-async def sign_out(call: Call) -> Response:
-    """Forget who is looking."""
-    form = await form_of(call.request)
-    return _session(call, "", first(form, "next") or API_KEYS)
-
-
-@public("api_keys", "GET", "/settings/api-keys")
-async def api_keys(call: Call) -> Response:
-    """Show the keys that work now, the newest first, and a new one's value this once."""
-    return await _show_keys(call, _signed_in(call, API_KEYS))
-
-
-async def _show_keys(call: Call, email: str, trouble: str = "") -> Response:
-    good = [key for key in reversed(call.service.keyring.all()) if key.is_good(call.now)]
-    return _page(
-        "api_keys.html", status=400 if trouble else 200, email=email, here=API_KEYS, keys=good,
-        scopes=_explained(SCOPES), made=call.service.made.pop(email, None), longest=LONGEST_NAME,
-        trouble=trouble,
-    )  # fmt: skip
-
-
-@public("make_key", "POST", "/settings/api-keys")
-async def make_key(call: Call) -> Response:
-    """Make a key of the organization."""
-    form, email = await form_of(call.request), _signed_in(call, API_KEYS)
-    name, chosen = first(form, "name").strip(), ordered_scopes(form.get("scope", []))
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        trouble = f"Give the key a name of 1 to {LONGEST_NAME} characters."
-        return await _show_keys(call, email, trouble)
-    if not chosen:
-        return await _show_keys(call, email, "Choose at least one permission.")
-    key, call.service.made[email] = await call.run(
-        keys.issue_key, name=name, scopes=chosen, made_by=email, now=call.now
-    )
-    call.service.keyring.put(key)
-    return RedirectResponse(API_KEYS, 303)
-
-
-@public("revoke_key", "POST", "/settings/api-keys/revoke")
-async def revoke_key(call: Call) -> Response:
-    """Revoke a key of the organization."""
-    form = await form_of(call.request)
-    _signed_in(call, API_KEYS)
-    key = await call.run(find, keys.ApiKey, first(form, "key"))
-    await call.service.keyring.revoke(call.service.database, key)
-    return RedirectResponse(API_KEYS, 303)
-
-
-def _told(title: str, sentence: str, mood: str, *, status: int = 200, email: str = "") -> Response:
-    said = {"title": title, "sentence": sentence, "mood": mood}
-    return _page("told.html", status=status, email=email, here=DEVICE, **said)
+def _granted(form: QueryParams, asked: Iterable[str]) -> tuple[str, ...] | None:
+    """Read an answer: the scopes granted, none of them for no; None where it grants nothing."""
+    if form.get("decision") != "approve":
+        return ()
+    return ordered_scopes(set(form.getlist("grant")) & set(asked)) or None
 
 
 def _consent(
-    email: str, app: str, scopes: Iterable[str], *, here: str, trouble: str = "", **shown: object
+    app: str,
+    scopes: Iterable[str],
+    hidden: Iterable[tuple[str, str]],
+    *,
+    again: bool,
+    **shown: object,
 ) -> Response:
-    """Ask a person what a program may do; `here` is the address of this question."""
-    known = {"app": app, "asked": _explained(scopes), "place": None, "user_code": None}
-    return _page(
-        "consent.html", status=400 if trouble else 200, email=email, here=here, trouble=trouble,
-        action=here.partition("?")[0], **{**known, **shown},
-    )  # fmt: skip
+    """Ask a person what a program may do; `again` after an answer that grants nothing."""
+    trouble = "Choose at least one permission, or deny the request." if again else ""
+    asked = [(scope, *SCOPE_MEANINGS[scope]) for scope in scopes]
+    known = {"place": "", "user_code": "", "asks_who": False, "trouble": trouble, **shown}
+    status = 400 if again else 200
+    return _page("consent.html", status=status, app=app, asked=asked, hidden=hidden, **known)
 
 
-@public("authorize", "GET", "/api/oauth/authorize")
+@public("authorize", "GET", AUTHORIZE)
 async def authorize(call: Call) -> Response:
     """Ask a person whether the program that sent them here may come in (path 1)."""
-    return await _authorize(call, dict(call.request.query_params), {})
+    return await _authorize(call, dict(call.request.query_params), UNANSWERED)
 
 
-@public("answer_request", "POST", "/api/oauth/authorize")
+@public("answer_request", "POST", AUTHORIZE)
 async def answer_request(call: Call) -> Response:
     """Take the person's answer to the program."""
     form = await form_of(call.request)
-    answered = {name: form.pop(name, []) for name in ("decision", "grant")}
-    return await _authorize(call, {name: first(form, name) for name in form}, answered)
+    said = {name: form[name] for name in form if name not in ("decision", "grant")}
+    return await _authorize(call, said, form)
 
 
-async def _authorize(call: Call, said: Mapping[str, str], answered: Form) -> Response:
+async def _authorize(call: Call, said: Mapping[str, str], answered: QueryParams) -> Response:
     client = await call.run(find, Client, said.get("client_id", ""))
     if client is None or said.get("redirect_uri") not in client.redirect_uris:
         sentence = "Start again from the program: it did not register this address, or itself."
@@ -252,21 +130,15 @@ async def _authorize(call: Call, said: Mapping[str, str], answered: Form) -> Res
         asked = login.read(CodeRequest, said)
     except OAuthError as error:
         return _back(call, said, error.said)
-    here = f"{AUTHORIZE}?{urlencode(said)}"
-    email, place = _signed_in(call, here), urlsplit(asked.redirect_uri).netloc
-    granted = ordered_scopes(set(answered.get("grant", [])) & set(asked.scopes))
-    approves = first(answered, "decision") == "approve"
-    if answered and not approves:
+    granted = _granted(answered, asked.scopes) if answered else None
+    if granted is None:
+        shown = {"place": urlsplit(asked.redirect_uri).netloc, "action": AUTHORIZE}
+        return _consent(client.name, asked.scopes, said.items(), again=bool(answered), **shown)
+    if not granted:
         no = {"error": "access_denied", "error_description": "The user declined."}
         return _back(call, said, no)
-    if not granted or not approves:
-        trouble = NOTHING_CHOSEN if approves else ""
-        more: dict[str, Any] = {"hidden": said.items(), "place": place, "trouble": trouble}
-        return _consent(email, client.name, asked.scopes, here=here, **more)
     until = call.now + call.service.lifetimes.code
-    code = await call.run(
-        login.grant_code, asked, client, granted=granted, email=email, until=until
-    )
+    code = await call.run(login.grant_code, asked, client, granted=granted, until=until)
     return _back(call, said, {"code": code})
 
 
@@ -277,39 +149,38 @@ def _back(call: Call, said: Mapping[str, str], answer: Mapping[str, str]) -> Res
     return RedirectResponse(f"{uri}{'&' if '?' in uri else '?'}{query}", 303, NO_STORE)
 
 
-@public("device", "GET", "/device")
+@public("device", "GET", DEVICE)
 async def device(call: Call) -> Response:
     """Ask for the code that a program shows, then whether it may come in (paths 2 and 3)."""
     typed = call.request.query_params.get("user_code", "").strip()
-    if typed:
-        return await _answer_code(call, typed, {})
-    return _page("enter_code.html", email=_signed_in(call, DEVICE), here=DEVICE, typed="")
+    return (
+        await _answer_code(call, typed, UNANSWERED) if typed else _page("enter_code.html", typed="")
+    )
 
 
-@public("answer_code", "POST", "/device")
+@public("answer_code", "POST", DEVICE)
 async def answer_code(call: Call) -> Response:
     """Write down what a person says about the program behind a code."""
     form = await form_of(call.request)
-    return await _answer_code(call, first(form, "user_code"), form)
+    return await _answer_code(call, form.get("user_code", ""), form)
 
 
-async def _answer_code(call: Call, typed: str, form: Form) -> Response:
-    code, approves = normal_code(typed), first(form, "decision") == "approve"
-    here = f"{DEVICE}?user_code={code}"
-    email = _signed_in(call, here)
+async def _answer_code(call: Call, typed: str, form: QueryParams) -> Response:
+    code = normal_code(typed)
     try:
-        approval = await call.run(login.open_to, code, email, now=call.now)
-        granted = set(form.get("grant", [])) & set(approval.scopes) if approves else set()
-        if not form or (approves and not granted):
-            more: dict[str, Any] = {"hidden": [("user_code", code)], "user_code": code}
-            more["trouble"] = NOTHING_CHOSEN if approves else ""
-            return _consent(email, approval.app, approval.scopes, here=here, **more)
+        approval = await call.run(login.open_to, code, now=call.now)
+        granted = _granted(form, approval.scopes) if form else None
+        if granted is None:
+            shown = {"user_code": code, "action": DEVICE, "asks_who": bool(approval.email)}
+            hidden = [("user_code", code)]
+            return _consent(approval.app, approval.scopes, hidden, again=bool(form), **shown)
+        email = form.get("email", "")
         await call.run(login.answer, code, email, granted, now=call.now)
     except Refusal as refusal:
         said = {"typed": code, "trouble": refusal.message}
-        return _page("enter_code.html", status=refusal.status, email=email, here=DEVICE, **said)
-    if approves:
+        return _page("enter_code.html", status=refusal.status, **said)
+    if granted:
         sentence = "Go back to it: it goes on by itself. You can close this page."
-        return _told(f"{approval.app} is connected", sentence, "good", email=email)
+        return _told(f"{approval.app} is connected", sentence, "good")
     sentence = "It got no key, and nothing was spent. You can close this page."
-    return _told(f"{approval.app} was turned away", sentence, "bad", email=email)
+    return _told(f"{approval.app} was turned away", sentence, "bad")

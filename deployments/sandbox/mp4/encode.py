@@ -25,10 +25,6 @@ FONTS = Path(__file__).parent / "fonts"
 REGULAR, BOLD = "DejaVuSans.ttf", "DejaVuSans-Bold.ttf"
 LONGEST = 600
 MOST_LINES = 7
-MOST_PIXELS = 50_000_000
-LARGEST_SIDE = 1280
-
-
 SIZES = {"9:16": (360, 640), "1:1": (480, 480), "16:9": (640, 360)}
 QUIET = ("-hide_banner", "-loglevel", "error", "-y")
 
@@ -36,33 +32,18 @@ QUIET = ("-hide_banner", "-loglevel", "error", "-y")
 def command(plan: Video, output: Path, *, folder: Path) -> list[str]:
     """Give the command that leaves the video in `output`, to be run in `folder`.
 
-    What the video says is written into files there: no text has to be quoted for ffmpeg. A picture
-    of the plan is next to the output.
+    What the video says is written into files there: no text has to be quoted for ffmpeg.
     """
     for font in (REGULAR, BOLD):
         shutil.copy(FONTS / font, folder)
-    picture = ["-i", str(output.parent / plan.picture)] if plan.picture else []
-    ground, face = (picture, []) if _is_ground(plan) else (_gradients(plan), picture)
     return [
         imageio_ffmpeg.get_ffmpeg_exe(), *QUIET, "-nostdin",
-        *ground, "-f", "lavfi", "-i", _sound(plan), *face,
-        "-filter_complex", _pictures(plan, folder), "-map", "[out]", "-map", "1:a",
+        *_gradients(plan), "-f", "lavfi", "-i", _sound(plan),
+        "-filter_complex", f"[0:v]{','.join(_words(plan, folder))}[out]", "-map", "[out]",
+        "-map", "1:a",
         *_codec(plan), "-c:a", "aac", "-b:a", "96k", "-ac", "2", "-t", str(plan.duration_seconds),
         "-metadata", f"comment={plan.id} render {plan.render}",
         "-movflags", "+faststart", "-f", "mp4", str(output),
-    ]  # fmt: skip
-
-
-def picture_command(kind: str, output: Path) -> list[str]:
-    """Give the command that reads a picture of this kind from its input and leaves it in `output`,
-    no larger than is drawn."""
-    size = f"scale='min({LARGEST_SIDE},iw)':'min({LARGEST_SIDE},ih)'"
-    fits = f"{size}:force_original_aspect_ratio=decrease"
-    return [
-        imageio_ffmpeg.get_ffmpeg_exe(), *QUIET, "-max_pixels", str(MOST_PIXELS),
-        # By name: nothing else that ffmpeg reads, a list of files for one, passes for a picture.
-        "-f", "gif" if kind == "gif" else f"{kind}_pipe", "-i", "pipe:0", "-frames:v", "1",
-        "-vf", fits, "-update", "1", "-f", "image2", "-c:v", "mjpeg", str(output),
     ]  # fmt: skip
 
 
@@ -85,11 +66,6 @@ def _codec(plan: Video) -> list[str]:
 def _rate(plan: Video) -> int:
     """Move smoothly in a short video; a long one is made to be finished."""
     return 20 if plan.duration_seconds <= 60 else 12
-
-
-def _is_ground(plan: Video) -> bool:
-    """Say whether a picture fills the video; in any other clip it is a face."""
-    return plan.kind == "image-to-video" and plan.picture is not None
 
 
 def _frames(plan: Video, scene: Scene) -> range:
@@ -117,27 +93,6 @@ def _gradients(plan: Video) -> list[str]:
 def _color(hue: float, light: float, saturation: float = 0.7) -> str:
     parts = colorsys.hsv_to_rgb(hue % 1.0, saturation, light)
     return "0x" + "".join(f"{round(part * 255):02x}" for part in parts)
-
-
-def _pictures(plan: Video, folder: Path) -> str:
-    """Write the filters: the ground, a face on it where a photo came along, and the words."""
-    width, height = SIZES[plan.aspect_ratio]
-    ground, rate, face = "null", _rate(plan), ""
-    if _is_ground(plan):
-        frames = plan.duration_seconds * rate
-        middle = "x='iw/2-iw/zoom/2':y='ih/2-ih/zoom/2'"
-        closer = f"zoompan=z='1+0.3*on/{frames}':{middle}:d={frames}:s={width}x{height}:fps={rate}"
-        ground = f"{_filled(2 * width, 2 * height)},{closer}"
-    elif plan.picture:
-        side = round(min(width, height) * 0.35)
-        place = "x='(W-w)/2+W*0.15*sin(1.3*t)':y='H*0.46-h/2'"
-        face = f"[ground];[2:v]{_filled(side, side)}[face];[ground][face]overlay={place}"
-    return f"[0:v]{ground}{face},{','.join(_words(plan, folder))}[out]"
-
-
-def _filled(width: int, height: int) -> str:
-    grown = "force_original_aspect_ratio=increase"
-    return f"scale={width}:{height}:{grown},crop={width}:{height},format=yuv420p"
 
 
 def _words(plan: Video, folder: Path) -> list[str]:

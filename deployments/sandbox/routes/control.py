@@ -14,9 +14,9 @@ from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
 from callsheet.deployments.sandbox import accounting, video
-from callsheet.deployments.sandbox.auth import login, pages
+from callsheet.deployments.sandbox.auth import login
 from callsheet.deployments.sandbox.auth.login import Approval, normal_code
-from callsheet.deployments.sandbox.database import every, find
+from callsheet.deployments.sandbox.database import every
 from callsheet.deployments.sandbox.envelope import Refusal, RequestBody, invalid
 from callsheet.deployments.sandbox.faults.kinds import listed_kinds
 from callsheet.deployments.sandbox.faults.planned import FaultRefused
@@ -29,7 +29,7 @@ class ApproveCode(RequestBody):
     """Yes with these scopes, by default all that the program asked for; or no."""
 
     user_code: Annotated[str, Field(min_length=1)]
-    email: str | None = None
+    email: Annotated[str, Field(pattern=login.EMAIL)] | None = None
     approve: bool = True
     scopes: list[str] | None = None
 
@@ -129,13 +129,8 @@ async def approve(call: Call) -> Response:
 
 def _answer(db: Connection, said: ApproveCode, *, now: float) -> Approval:
     user_code = normal_code(said.user_code)
-    asked = find(db, Approval, user_code)
-    email = (asked and asked.email) or pages.PEOPLE[0].email
-    if said.email is not None:
-        email = login.email_of(said.email) or ""
-    if not email:
-        raise invalid("email: is not an e-mail address")
-    approval = login.open_to(db, user_code, email, now=now)
+    approval = login.open_to(db, user_code, now=now)
+    email = said.email or approval.email or ""
     granted = approval.scopes if said.scopes is None else said.scopes
     return login.answer(db, user_code, email, granted if said.approve else (), now=now)
 

@@ -22,7 +22,6 @@ from callsheet.deployments.sandbox.answers import (
 from callsheet.deployments.sandbox.bodies import (
     ChangeVoice,
     CharacterSwap,
-    ClipBody,
     CreateVideo,
     ExportAgain,
     ImageToVideo,
@@ -31,8 +30,7 @@ from callsheet.deployments.sandbox.bodies import (
     TalkingAvatar,
 )
 from callsheet.deployments.sandbox.envelope import Refusal, invalid
-from callsheet.deployments.sandbox.files import keep_picture
-from callsheet.deployments.sandbox.lifecycle import create_clip, pictures_in
+from callsheet.deployments.sandbox.lifecycle import create_clip
 from callsheet.deployments.sandbox.operations import Call, Declared, operation
 from callsheet.deployments.sandbox.video import RenderShown, Video, renders_of
 
@@ -127,33 +125,19 @@ async def cancel(call: Call) -> Video:
 @paid("image-to-video", "/videos/image-to-video", "ai", body=ImageToVideo)
 async def image_to_video(call: Call) -> Video:
     """Animate one image into a clip of 5 or 10 seconds."""
-    return await _clip(call, call.body)
+    return await _begin(call, create_clip, call.body, new_video_id())
 
 
 @paid("talking-avatar", "/videos/talking-avatar", "ai", body=TalkingAvatar)
 async def talking_avatar(call: Call) -> Video:
     """Let the caller's own recorded clip speak a new script."""
-    return await _clip(call, call.body)
+    return await _begin(call, create_clip, call.body, new_video_id())
 
 
 @paid("character-swap", "/videos/character-swap", "ai", body=CharacterSwap)
 async def character_swap(call: Call) -> Video:
     """Swap the person in a clip, for 3 to 60 seconds."""
-    return await _clip(call, call.body)
-
-
-async def _clip(call: Call, asked: ClipBody) -> Video:
-    video_id = new_video_id()
-    file, kept = f"{video_id}-picture.jpg", False
-    try:
-        # The first picture that came along is drawn.
-        for address in pictures_in(asked):
-            path = call.service.videos / file
-            kept = kept or await keep_picture(address, path)
-        return await _begin(call, create_clip, asked, video_id, file if kept else None)
-    except Exception:
-        call.service.render_pool.discard(video_id)
-        raise
+    return await _begin(call, create_clip, call.body, new_video_id())
 
 
 async def _begin(call: Call, act: Callable[..., Video], *said: object) -> Video:

@@ -22,12 +22,11 @@ class Form:
 
 
 class Reader(HTMLParser):
-    """Looks at one page after the other, and keeps the cookies."""
+    """Looks at one page after the other."""
 
     def __init__(self, http: httpx.Client) -> None:
         super().__init__()
         self._http = http
-        self.look("/sign-in")
 
     def look(self, address: str) -> httpx.Response:
         """Open a page."""
@@ -50,12 +49,6 @@ class Reader(HTMLParser):
         if answer.headers.get("location", "").startswith("/"):
             return self._http.get(answer.headers["location"], follow_redirects=True)
         return answer
-
-    def sign_in(self, email: str) -> None:
-        """Sign in by e-mail address."""
-        self.look("/sign-in")
-        answer = self.press("Sign in", ("email", email))
-        assert email.casefold() in answer.text
 
     def _read(self, answer: httpx.Response) -> httpx.Response:
         self.forms: list[Form] = []

@@ -31,16 +31,15 @@ def test_the_account_with_that_address_approves_and_no_other(agent: Agent) -> No
     address = f"/device?user_code={made['claim']['user_code']}"
     with httpx.Client(base_url=agent.ready["auth_url"]) as http:
         reader = Reader(http)
-        reader.sign_in(BEN)
-        refused = reader.look(address)
-        assert refused.status_code == 403
-        assert "for another account" in refused.text
-        assert ADA not in refused.text
-        assert "Approve" not in refused.text
-        reader.press("Sign out")
-        reader.sign_in(ADA)
         assert "Allow Agent?" in reader.look(address).text
-        reader.press("Approve")
+        for decision in ("Approve", "Deny"):
+            refused = reader.press(decision, ("email", BEN))
+            assert refused.status_code == 403
+            assert "for another account" in refused.text
+            assert ADA not in refused.text
+            assert "Approve" not in refused.text
+            reader.look(address)
+        reader.press("Approve", ("email", ADA))
     token = agent.poll_claim(made["claim_token"]).json()
     assert (token["token_type"], token["scope"]) == ("Bearer", "read write ai")
     assert agent.call(token["access_token"]).status_code == 200

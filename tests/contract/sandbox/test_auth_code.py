@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from tests.contract.sandbox.agent import (
-    ADA,
     CALLBACK,
     DEVICE_GRANT,
     Agent,
@@ -67,7 +66,6 @@ def login(agent: Agent) -> Iterator[Login]:
         verifier, challenge = verifier_and_challenge()
         query = {**request_for_a_code(client_id, challenge), "state": "a&b=c ü"}
         reader = Reader(person)
-        reader.sign_in(ADA)
         yield Login(agent, client_id, reader, verifier, query)
 
 
@@ -114,16 +112,6 @@ def test_a_person_may_decline(login: Login) -> None:
     assert said["error"] == "access_denied"
     assert said["state"] == login.query["state"]
     assert "code" not in said
-
-
-def test_who_is_not_signed_in_signs_in_first_and_comes_back(login: Login) -> None:
-    with httpx.Client(base_url=login.agent.ready["auth_url"]) as http:
-        reader = Reader(http)
-        reader.look(str(httpx.URL(PATH, params=login.query)))
-        page = reader.press("Sign in", ("email", "Someone@Else.example"))
-        assert "Allow Test program?" in page.text
-        assert "someone@else.example" in page.text
-        assert carried(reader.press("Approve"))["state"] == login.query["state"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import httpx
 import pytest
 
 from tests.contract.sandbox.agent import BEN, DEVICE_GRANT, Agent, error_of
@@ -136,17 +135,6 @@ def test_the_page_takes_no_for_an_answer(agent: Agent, reader: Reader) -> None:
     reader.look(asked["verification_uri_complete"])
     assert "turned away" in reader.press("Deny").text
     assert error_of(agent.poll(asked["device_code"])) == "access_denied"
-
-
-def test_nobody_answers_unseen(agent: Agent) -> None:
-    asked = agent.device()
-    with httpx.Client(base_url=agent.ready["auth_url"]) as http:
-        page = http.get(asked["verification_uri_complete"])
-        assert "Sign in" in page.text
-        assert "Approve" not in page.text
-        said = {"user_code": asked["user_code"], "decision": "approve", "grant": "read"}
-        assert "Sign in" in http.post("/device", data=said).text
-    assert error_of(agent.poll(asked["device_code"])) == "authorization_pending"
 
 
 def test_codes_are_listed_and_answered_without_a_browser(agent: Agent) -> None:

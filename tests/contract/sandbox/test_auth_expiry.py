@@ -10,7 +10,6 @@ import httpx
 import pytest
 
 from tests.contract.sandbox.agent import (
-    ADA,
     CALLBACK,
     Agent,
     agent_of,
@@ -83,7 +82,6 @@ def authorization_code(agent: Agent) -> tuple[str, str, str]:
     query = request_for_a_code(client_id, challenge)
     with httpx.Client(base_url=agent.ready["auth_url"]) as http:
         reader = Reader(http)
-        reader.sign_in(ADA)
         reader.look(str(httpx.URL("/api/oauth/authorize", params=query)))
         back = reader.press("Approve").headers["location"]
     return httpx.URL(back).params["code"], verifier, client_id

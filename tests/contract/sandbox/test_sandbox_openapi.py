@@ -18,8 +18,6 @@ MAY_REFUSE = {
     "POST /api/v1/videos": (422, "a key was used before, with another body"),
     "PATCH /api/v1/videos/{video_id}": (400, "a clip may have no script to edit"),
     "GET /api/v1/videos/{video_id}/captions": (400, "there are no captions yet"),
-    "POST /api/v1/videos/image-to-video": (400, "there is no picture in a data address"),
-    "POST /api/v1/videos/character-swap": (400, "there is no picture in a data address"),
     "POST /api/v1/webhooks": (400, "the address must be public"),
     "PATCH /api/v1/webhooks/{webhook_id}": (400, "the address must be public"),
     "POST /api/v1/auth/device": (400, "the client must be registered"),

@@ -128,7 +128,7 @@ def test_where_nobody_is_at_home_there_is_no_login(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("name", "value", "words"),
-    [("credentials", "vault", "neither keyring nor file"), ("webhook_vendor", "A b", "header")],
+    [("credentials", "vault", "is not keyring or file"), ("webhook_vendor", "A b", "header")],
 )
 def test_a_setting_of_the_login_that_cannot_work_is_named(load, name, value, words):
     with pytest.raises(ConfigurationError, match=words):

@@ -133,23 +133,24 @@ CSV = 'id;script;aspect_ratio;title\r\na;"Hello;\r\nyou";9:17;"quoted"\r\nb;"Hi"
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("before", ["", "sep=;\r\n"])
-def test_a_text_keeps_its_encoding_delimiter_and_other_lines(before: str, encoding: str) -> None:
+def test_a_text_keeps_its_delimiter_and_other_cells(before: str, encoding: str) -> None:
     content = (before + CSV).encode(encoding)
     (ratio,) = problems_of(content, "s.csv")
 
     after = correct(content, [(ratio, "1:1")])
 
     assert not problems_of(after, "s.csv")
-    expected = CSV.replace("9:17", "1:1").replace('"quoted"', "quoted")
-    assert after.decode(encoding) == before + expected
+    expected = CSV.replace("9:17", "1:1").replace('"quoted"', "quoted").replace('"Hi"', "Hi")
+    expected = expected.replace("Hello;\r\n", "Hello;\n")
+    assert after.decode("utf-8-sig") == before + expected
 
 
-def test_a_character_that_the_encoding_lacks_is_refused() -> None:
+def test_a_copy_takes_characters_that_the_encoding_of_the_sheet_lacks() -> None:
     content = "id,title,script,aspect_ratio\na,Café,Hi,9:17\n".encode("cp1252")
     ratio = problems_of(content, "s.csv")[-1]
 
-    with pytest.raises(BadInput, match="not saved as UTF-8"):
-        correct(content, [(ratio, "日本")])
+    lines = correct(content, [(ratio, "日本")]).decode("utf-8-sig").splitlines()
+    assert lines[1] == "a,Café,Hi,日本"
     with pytest.raises(BadInput, match="control characters"):
         correct(content, [(ratio, "\x07")])
 
@@ -161,7 +162,9 @@ def test_a_cell_below_a_header_of_your_own_is_corrected() -> None:
 
     after = correct(content, [(found.problems[0], "1:1")], mapped)
 
-    assert after == content.replace(b"9:17", b"1:1")
+    assert after.decode("utf-8-sig") == content.decode().replace("9:17", "1:1").replace(
+        "\n", "\r\n"
+    )
 
 
 def test_trees_are_fixed_as_text() -> None:

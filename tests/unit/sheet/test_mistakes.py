@@ -7,7 +7,6 @@ import pytest
 #: What a sheet says after its first row has begun, and what is said about it.
 YAML = [
     ("\ttool: t", 3, "the line begins with a tab: indent with spaces"),
-    ("\ttool: t\n\ttitle: x\n\ttopic: y", 3, "the line begins with a tab, and so do 2 more"),
     ("    title: Tea: the video", 3, 'quotes around it, like title: "Tea: the video"'),
     ('    title: The "best": tea', 3, "quotes around it, like title: 'The \"best\": tea'"),
     ('    title: "Best" tea', 3, "goes on after its second \": put other quotes around all of it"),
