@@ -1822,9 +1822,17 @@ MUTATIONS = (
     Mutation(
         "a run that takes in few rows finds those with a new id",
         "tasks/ledger/sync.py",
-        "or may_be_renamed(connection, campaign_id, these):",
-        "or False:",
+        "or may_be_renamed(connection, campaign_id, these)\n",
+        "or False\n",
         "tests/unit/ledger/test_renames.py::test_the_same_brief_under_a_new_id_is_the_same_row",
+    ),
+    Mutation(
+        "a large sheet with rows of another id is taken in together",
+        "tasks/ledger/sync.py",
+        "    return compares_all\n",
+        "    return False\n",
+        "tests/unit/campaign/test_take_in.py"
+        "::test_a_sheet_that_was_taken_in_together_is_not_taken_in_again",
     ),
     Mutation(
         "the first id of a renamed row is no other row's",

@@ -66,3 +66,10 @@ async def test_a_row_of_a_later_piece_that_has_another_id_keeps_its_video(ledger
     assert seen[-1] == 4001
     assert rows["new"].state == "delivered"
     assert "old" not in rows
+
+
+async def test_a_sheet_that_was_taken_in_together_is_not_taken_in_again(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief("old", topic="Tea"), *many(0, 10))
+    await stage.delivered("old")
+
+    assert await taken_in(ledger, brief("new", topic="Tea"), *many(0, 4000)) == [4001]
