@@ -103,7 +103,7 @@ class Gallery:
         whole = await self.board.read(whole_row, campaign_id=self.campaign.id, row=card.row)
         assert whole is not None
         take = next(one for one in whole.takes if one.take.number == card.take)
-        older = (one for one in whole.takes if one.files and one.take.number < card.take)
+        older = (one for one in whole.takes if one.video.files and one.take.number < card.take)
         before = None
         if last := next(older, None):
             address = video_address(self.campaign.name, card.row, last.take.number)

@@ -139,7 +139,7 @@ def _show_take(
     for event in found.events_of(take):
         if event.words:
             console.print(f"  {say_moment(event.at)}  {plain(event.words)}")
-    for file in one.files:
+    for file in one.video.files.values():
         console.print(f"  {file.kind} {plain(file.uri)} ({file.bytes} bytes)")
 
 
@@ -156,7 +156,7 @@ def _show_details(found: Explanation, console: Console, *, whole: bool) -> None:
         take = one.take
         key = f"key {cut(take.key)}" if take.keyed else "without a key: sent once"
         console.print(f"  take {take.number} {key}")
-        for file in one.files:
+        for file in one.video.files.values():
             console.print(f"  take {take.number} {file.kind} sha256 {cut(file.sha256)}")
 
 

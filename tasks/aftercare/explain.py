@@ -149,7 +149,7 @@ def _take_document(found: Explanation, one: ShownTake) -> dict[str, Any]:
         "body_bytes": len(take.body),
         "asked": take.asked(),
         "differs_in": list(found.changed_in(take)),
-        "deliveries": [asdict(file) for file in one.files],
+        "deliveries": [asdict(file) for file in one.video.files.values()],
         "answers": [_event_document(event) for event in found.events_of(take)],
         "calls": [_call_document(call) for call in found.calls_of(take)],
     }

@@ -10,16 +10,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, and_, select
+from sqlalchemy import Connection, Select, select
 
-from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, checks_in, copies_in
+from callsheet.tasks.ledger.deliveries import checks_in, copies_in
 from callsheet.tasks.ledger.figures import FIGURES, NAMES, PAGE
-from callsheet.tasks.ledger.schema import deliveries, rows, takes
+from callsheet.tasks.ledger.schema import rows, takes
 from callsheet.tasks.ledger.values import CampaignRow, State, title_of
 from callsheet.tasks.values.amounts import as_number, from_micro
 
-_FILES = {kind: deliveries.alias(kind) for kind in ("mp4", "srt", "vtt")}
-_FILE = ("id", "uri", "sha256", "bytes")
+_FILE = ("uri", "sha256", "bytes")
 _ROW = (
     "id",
     "row",
@@ -104,30 +103,22 @@ def _query(
     if numbers is not None:
         wanted.append(rows.c.id.in_(numbers))
     figures, made = FIGURES.where(*wanted).subquery(), takes.alias("made")
-    query = (
+    return (
         select(
             *(rows.c[name] for name in _ROW),
             *(figures.c[name] for name in NAMES),
             *(takes.c[name].label(f"take_{name}") for name in _TAKE),
             made.c.number.label("video_take"),
-            *(made.c[name] for name in (*_SAID, "checks")),
-            *(
-                file.c[name].label(f"{kind}_{name}")
-                for kind, file in _FILES.items()
-                for name in _FILE
-            ),
+            *(made.c[name] for name in (*_SAID, "checks", "files")),
         )
         .select_from(rows)
         .join(figures, figures.c.id == rows.c.id)
         .outerjoin(takes, takes.c.id == rows.c.take_id)
-        .outerjoin(made, made.c.id == VIDEO_TAKE)
+        .outerjoin(made, made.c.id == rows.c.video_take_id)
         .where(*wanted)
         # As it stands, SQLite would find some by walking through all in the order of the sheet.
         .order_by(rows.c.position if numbers is None else rows.c.position + 0, rows.c.id)
     )
-    for kind, file in _FILES.items():
-        query = query.outerjoin(file, and_(file.c.take_id == made.c.id, file.c.kind == kind))
-    return query
 
 
 def _document(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,24 +139,16 @@ def _document(found: Mapping[str, Any]) -> dict[str, Any]:
         "video_id": found["take_video_id"],
         **{name: number_of(found[name]) for name in NAMES},
         "video_take": found["video_take"],
-        "deliveries": _files(found),
+        "deliveries": _files(found["files"]),
         **{name: found[name] for name in _SAID},
         "checks": dict(checks_in(found["checks"])),
     }
 
 
-def _files(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _files(text: str | None) -> list[dict[str, Any]]:
     """Return the files of a row's video, in the order in which they were delivered."""
-    there = sorted((number, kind) for kind in _FILES if (number := found[f"{kind}_id"]))
-    return [
-        {
-            "kind": kind,
-            "uri": found[f"{kind}_uri"],
-            "sha256": found[f"{kind}_sha256"],
-            "bytes": found[f"{kind}_bytes"],
-        }
-        for _, kind in there
-    ]
+    kept = json.loads(text) if text else {}
+    return [{"kind": kind, **{name: one[name] for name in _FILE}} for kind, one in kept.items()]
 
 
 @lru_cache(maxsize=4096)

@@ -13,8 +13,6 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    FromClause,
-    Label,
     Select,
     and_,
     func,
@@ -22,12 +20,12 @@ from sqlalchemy import (
     text,
 )
 
-from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, checks_in
+from callsheet.tasks.ledger.deliveries import checks_in, files_in
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.figures import FIGURES, NAMES
 from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.row_pages import ShownRow, ShownTake, rows_by_id, shown_takes
-from callsheet.tasks.ledger.schema import deliveries, events, rows, takes
+from callsheet.tasks.ledger.schema import events, rows, takes
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.values.amounts import from_micro
 from callsheet.tasks.values.briefs import canonical_json
@@ -162,15 +160,6 @@ STRIDE = 500
 
 Line = Mapping[str, Any]
 
-_VIDEOS, _SRT, _VTT = (deliveries.alias(kind) for kind in ("videos", "srts", "vtts"))
-_FILES: list[Label[Any]] = [
-    _VIDEOS.c.uri.label("video"),
-    _VIDEOS.c.sha256.label("sha256"),
-    _VIDEOS.c.bytes.label("bytes"),
-    _VIDEOS.c.seconds.label("seconds"),
-    _SRT.c.uri.label("srt"),
-    _VTT.c.uri.label("vtt"),
-]
 #: What people said of a video, and what was found when it was looked at.
 _SAID = ("review", "review_reason", "review_note", "reviewed_by", "reviewed_at")
 _TAKE = [
@@ -196,15 +185,14 @@ def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             *(figures.c[name] for name in NAMES),
             *_TAKE,
             made.c.number.label("video_take"),
-            *_FILES,
-            *(made.c[name] for name in (*_SAID, "checks")),
+            *(made.c[name] for name in (*_SAID, "checks", "files")),
         )
         .select_from(rows)
         .join(figures, figures.c.id == rows.c.id)
         .outerjoin(takes, takes.c.id == rows.c.take_id)
-        .outerjoin(made, made.c.id == VIDEO_TAKE)
+        .outerjoin(made, made.c.id == rows.c.video_take_id)
     )
-    for found in _stream(connection, _with_files(query, made), campaign_id):
+    for found in _stream(connection, query, campaign_id):
         line = _plain(found)
         asked = json.loads(line.pop("request"))
         line["title"] = asked.get("title") or asked.get("topic")
@@ -230,13 +218,12 @@ def take_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             takes.c.reserved,
             takes.c.charged,
             *moments,
-            *_FILES,
-            *(takes.c[name] for name in (*_SAID, "checks")),
+            *(takes.c[name] for name in (*_SAID, "checks", "files")),
         )
         .select_from(rows)
         .join(takes, takes.c.row_id == rows.c.id)
     )
-    for found in _stream(connection, _with_files(query), campaign_id, takes.c.number):
+    for found in _stream(connection, query, campaign_id, takes.c.number):
         yield {**_plain(found), "tags": json.loads(found["tags"])}
 
 
@@ -245,13 +232,6 @@ def event_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
     query = _EVENTS.query.where(events.c.campaign_id == campaign_id).order_by(events.c.id)
     with connection.execution_options(yield_per=STRIDE).execute(query) as found:
         yield from (asdict(_EVENTS.read(line)) for line in found)
-
-
-def _with_files(query: Select[Any], made: FromClause = takes) -> Select[Any]:
-    for files, kind in ((_VIDEOS, "mp4"), (_SRT, "srt"), (_VTT, "vtt")):
-        mine = and_(files.c.take_id == made.c.id, files.c.kind == kind)
-        query = query.outerjoin(files, mine)
-    return query
 
 
 def _stream(
@@ -274,6 +254,12 @@ def _plain(found: Line) -> dict[str, Any]:
         body, key = line.pop("body"), line["key"]
         keyed = key is not None and canonical_json(key) in bytes(body)
         line["key"] = key if keyed else None
+    files = files_in(line.pop("files"))
+    video = files.get("mp4")
+    for name in ("sha256", "bytes", "seconds"):
+        line[name] = getattr(video, name, None)
+    for name, kind in (("video", "mp4"), ("srt", "srt"), ("vtt", "vtt")):
+        line[name] = getattr(files.get(kind), "uri", None)
     if "checks" in line:
         # What is wrong, as people read it: most videos have nothing to tell.
         checks = checks_in(line["checks"]).items()

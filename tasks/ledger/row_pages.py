@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, tally_of
-from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, Delivered, files_by_take
+from callsheet.tasks.ledger.deliveries import VIDEOS, PictureKind, StoredPicture, TakeVideo
 from callsheet.tasks.ledger.figures import Figures, figures_of
 from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.reviews import REVIEWS, Review
@@ -29,7 +29,7 @@ from callsheet.tasks.ledger.row_selection import (
     video,
     with_video,
 )
-from callsheet.tasks.ledger.schema import REVIEWED, deliveries, rows, takes
+from callsheet.tasks.ledger.schema import REVIEWED, rows, takes
 from callsheet.tasks.ledger.values import STATES, TAKES, State, Take
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.redact import one_line
@@ -46,14 +46,11 @@ MOST = 500
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShownTake:
-    """A take with its files, and what was found and said of its video."""
+    """A take with its video and what was said of that."""
 
     take: Take
-    files: Sequence[Delivered] = ()
+    video: TakeVideo
     review: Review | None
-    checks: Mapping[str, str]
-    flagged: int
-    pictures: Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,7 +86,7 @@ class ShownRow:
     review: Review | None = None
     checks: Mapping[str, str] = field(default_factory=dict)
     flagged: int = 0
-    pictures: Mapping[str, Any] = field(default_factory=dict)
+    pictures: Mapping[PictureKind, StoredPicture] = field(default_factory=dict)
     #: The id of the row that a matrix made it from.
     variant_of: str | None = None
 
@@ -170,7 +167,7 @@ def video_of_take(
     Without a number that of the row's newest video. None where there is none.
     """
     mine = (rows.c.campaign_id == campaign_id, rows.c.row == row)
-    query = select(VIDEO_TAKE).select_from(rows).where(*mine)
+    query = select(rows.c.video_take_id).where(*mine)
     if take is not None:
         query = select(takes.c.id).join(rows, rows.c.id == takes.c.row_id)
         query = query.where(*mine, takes.c.number == take)
@@ -310,18 +307,10 @@ def _worst(
 def shown_takes(connection: Connection, *which: ColumnElement[bool]) -> list[ShownTake]:
     """Return takes with all that is known of them, of each row the newest first."""
     query = _TAKES.query.where(*which).order_by(takes.c.row_id, takes.c.number.desc())
-    found = _TAKES.all(connection, query)
-    files = files_by_take(connection, deliveries.c.take_id.in_([one.take.id for one in found]))
-    return [replace(one, files=files.get(one.take.id, ())) for one in found]
+    return _TAKES.all(connection, query)
 
 
-_TAKES = Records(
-    ShownTake,
-    takes,
-    take=TAKES,
-    review=REVIEWS,
-    flagged=func.coalesce(takes.c.flagged, 0),
-)
+_TAKES = Records(ShownTake, takes, take=TAKES, video=VIDEOS, review=REVIEWS)
 _PRESENT = takes.alias("present")
 _ROWS = Records(
     ShownRow,
@@ -332,7 +321,7 @@ _ROWS = Records(
     language=asked("language"),
     ratio=asked("aspect_ratio"),
     take=func.coalesce(_PRESENT.c.number, 0),
-    video_id=VIDEO_TAKE,
+    video_id=rows.c.video_take_id,
 )
 
 
@@ -362,16 +351,17 @@ def rows_by_id(
 
 
 def _with_video(row: ShownRow, made: ShownTake) -> ShownRow:
+    video = made.video
     return replace(
         row,
-        video_take=made.take.number,
-        delivered_at=made.take.delivered_at,
-        seconds=next((file.seconds for file in made.files if file.kind == "mp4"), None),
-        files=[file.kind for file in made.files],
+        video_take=video.number,
+        delivered_at=video.delivered_at,
+        seconds=video.files["mp4"].seconds,
+        files=list(video.files),
         review=made.review,
-        checks=made.checks,
-        flagged=made.flagged,
-        pictures=made.pictures,
+        checks=video.checks,
+        flagged=video.flagged,
+        pictures=video.pictures,
     )
 
 
@@ -422,12 +412,11 @@ def page_figures(
 
 def _reviews(connection: Connection, campaign_id: int) -> dict[str, int]:
     """Return how many rows have a video with each verdict, and `none` with none."""
-    query = with_video(select(func.count()).select_from(rows))
-    query = query.where(rows.c.campaign_id == campaign_id, video.c.id.is_not(None))
-    videos = connection.scalar(query) or 0
+    counted = select(func.count(rows.c.video_take_id)).where(rows.c.campaign_id == campaign_id)
+    videos = connection.scalar(counted) or 0
     # By their index: a look at every take would read what was asked for, too.
     said = select(takes.c.review, func.count()).join(rows, rows.c.id == takes.c.row_id)
-    mine = (takes.c.campaign_id == campaign_id, REVIEWED, takes.c.id == VIDEO_TAKE)
+    mine = (takes.c.campaign_id == campaign_id, REVIEWED, takes.c.id == rows.c.video_take_id)
     found: dict[str, int] = dict(
         connection.execute(said.where(*mine).group_by(takes.c.review)).tuples().all()
     )

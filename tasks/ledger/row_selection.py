@@ -27,7 +27,6 @@ from sqlalchemy import (
     true,
 )
 
-from callsheet.tasks.ledger.deliveries import VIDEO_TAKE
 from callsheet.tasks.ledger.dialect import Folded, Member, Within
 from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import FLAGGED as FLAGGED_TAKE
@@ -83,13 +82,7 @@ video = takes.alias("video")
 
 def with_video(query: Select[Any]) -> Select[Any]:
     """Put the take of each row's video next to the row."""
-    # By row and campaign as well: PostgreSQL would else read the takes of all campaigns for a page.
-    mine = and_(
-        video.c.campaign_id == rows.c.campaign_id,
-        video.c.row_id == rows.c.id,
-        video.c.id == VIDEO_TAKE,
-    )
-    return query.outerjoin(video, mine)
+    return query.outerjoin(video, video.c.id == rows.c.video_take_id)
 
 
 def asked(name: str) -> ColumnElement[str]:

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Insert, Update, bindparam, insert, select, update
+from sqlalchemy import Connection, Insert, Update, bindparam, func, insert, select, update
 
+from callsheet.tasks.ledger.deliveries import HAS_VIDEO
 from callsheet.tasks.ledger.diff import Diff, RowDiff, diff_rows, diff_sheet
 from callsheet.tasks.ledger.figures import Outline, pages_of
 from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.renames import may_be_renamed, rename_row
-from callsheet.tasks.ledger.schema import campaigns, rows
+from callsheet.tasks.ledger.schema import campaigns, rows, takes
 from callsheet.tasks.ledger.values import ROWS, TRANSITIONS, CampaignRow, State
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.values.amounts import to_micro
@@ -40,7 +41,15 @@ _SET_WISHES = _ROW.values({name: bindparam(f"new_{name}") for name in _WISHES})
 _FILES = ("name", "copies", "wishes")
 _SET_OTHERS = _ROW.values({name: bindparam(f"new_{name}") for name in set(_WISHES) - {*_FILES}})
 _SET_REASON = _ROW.values(reason=bindparam("new_reason"))
-_SET_BRIEF = _ROW.values({name: bindparam(f"new_{name}") for name in _BRIEF} | {"quoted_at": None})
+#: The take that the row has again, where that has a video, else the one whose video it shows.
+_SHOWN = func.coalesce(
+    select(takes.c.id).where(takes.c.id == bindparam("new_take_id"), HAS_VIDEO).scalar_subquery(),
+    rows.c.video_take_id,
+)
+_SET_BRIEF = _ROW.values(
+    {name: bindparam(f"new_{name}") for name in _BRIEF}
+    | {"quoted_at": None, "video_take_id": _SHOWN}
+)
 #: Changes that are written at a time, so that they need not all be in memory.
 STRIDE = 2000
 #: Rows that are compared by themselves, at most; beyond it all rows are.

@@ -1857,8 +1857,8 @@ MUTATIONS = (
     Mutation(
         "a file that another take has too is not deleted",
         "tasks/ledger/deletions.py",
-        "deliveries.c.uri == uri, deliveries.c.take_id.not_in(mine)",
-        "deliveries.c.uri != uri, deliveries.c.take_id.not_in(mine)",
+        "query = select(takes.c.id).where(named, ",
+        "query = select(takes.c.id).where(~named, ",
         "tests/unit/ledger/test_deletions.py::test_a_video_that_rows_share_is_kept",
     ),
     Mutation(

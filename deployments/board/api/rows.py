@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request
@@ -217,17 +218,17 @@ async def get_row(board: TheBoard, person: Viewer, known: TheCampaign, row: str)
 
 
 def _take(one: ShownTake) -> TakeLine:
-    take = one.take
+    take, files = one.take, one.video.files
     of_take = {name: getattr(take, name) for name in _OF_TAKE}
     return TakeLine(
         **of_take,
         take=take.number,
         key=take.key if take.keyed else None,
-        deliveries=[DeliveredFile.model_validate(file) for file in one.files],
-        seconds=next((file.seconds for file in one.files if file.kind == "mp4"), None),
+        deliveries=[DeliveredFile.model_validate(file) for file in files.values()],
+        seconds=files["mp4"].seconds if "mp4" in files else None,
         review=TakeReview.model_validate(one.review) if one.review else None,
-        checks=dict(one.checks),
-        pictures=shown_places(one.pictures),
+        checks=dict(one.video.checks),
+        pictures=shown_places({k: asdict(one) for k, one in one.video.pictures.items()}),
         asked=redacted(take.asked()),
     )
 

@@ -214,7 +214,7 @@ async def test_a_row_shows_its_newest_video_and_what_was_said_of_that(ledger: Le
     assert [(t.take.number, t.review and t.review.verdict) for t in whole.takes] == [
         (2, None), (1, "reject"),
     ]  # fmt: skip
-    assert [file.kind for file in whole.takes[0].files] == ["mp4"]
+    assert [file.kind for file in whole.takes[0].video.files.values()] == ["mp4"]
     assert whole.shown == after
     kinds = [(e.kind, e.new, e.row, e.take) for e in whole.events]
     assert ("review", "reject", "row-1", 1) in kinds
