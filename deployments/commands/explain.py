@@ -16,7 +16,7 @@ from callsheet.deployments.terminal import console_for, plain, print_json, say_m
 from callsheet.tasks.aftercare.explain import Explanation, explain, explanation_document
 from callsheet.tasks.engine.policy.decision import Rules
 from callsheet.tasks.ledger.row_history import ShownEvent
-from callsheet.tasks.ledger.row_pages import ShownTake
+from callsheet.tasks.ledger.row_views import ShownTake
 from callsheet.tasks.ledger.service_state import PaidCall
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.redact import redacted

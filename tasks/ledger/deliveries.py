@@ -236,7 +236,7 @@ class FileCopy:
 
 def copies_in(text: str | None) -> list[FileCopy]:
     """Return the copies of a take as the ledger keeps them."""
-    return [FileCopy(**one) for one in json.loads(text or "[]")]
+    return [FileCopy(**one) for one in json.loads(text)] if text else []
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

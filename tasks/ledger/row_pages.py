@@ -10,30 +10,23 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, tally_of
-from callsheet.tasks.ledger.deliveries import VIDEOS, PictureKind, StoredPicture, TakeVideo
-from callsheet.tasks.ledger.figures import Figures, figures_of
-from callsheet.tasks.ledger.records import Records
-from callsheet.tasks.ledger.reviews import REVIEWS, Review
 from callsheet.tasks.ledger.row_selection import (
     RowFilter,
-    asked,
     is_walked,
     matching,
     video,
     with_video,
 )
+from callsheet.tasks.ledger.row_views import ShownRow, rows_by_id
 from callsheet.tasks.ledger.schema import REVIEWED, rows, takes
-from callsheet.tasks.ledger.values import STATES, TAKES, State, Take
+from callsheet.tasks.ledger.values import STATES, State
 from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.runtime.redact import one_line
-from callsheet.tasks.values.briefs import VARIANT_OF, variant_of
 
 #: sheet: its order. since: what changed last comes first. worst: videos with most that is wrong
 #: come first, then the order of the sheet.
@@ -42,68 +35,6 @@ SORTS: tuple[Sort, ...] = get_args(Sort)
 #: Rows of one page, unless someone asks for fewer; more are not given.
 PAGE = 100
 MOST = 500
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ShownTake:
-    """A take with its video and what was said of that."""
-
-    take: Take
-    video: TakeVideo
-    review: Review | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ShownRow:
-    """A row as a line or a video's card shows it; amounts in credits, moments in Unix seconds.
-
-    What is said of the video is said of the newest that the row has, of whichever take:
-    `video_take`
-    is its number, `video_id` its number in the ledger; without a video both are None. `checks` is
-    what was found when the video was looked at: name to "ok" or what is wrong. `files` are the
-    kinds that are in the store: mp4, srt, vtt.
-    """
-
-    id: int
-    row: str
-    title: str
-    state: State
-    since: float
-    reason: str | None
-    operation: str
-    tool: str | None
-    language: str | None
-    ratio: str | None
-    tags: tuple[str, ...]
-    notes: str | None
-    take: int
-    figures: Figures = field(default_factory=Figures)
-    video_id: int | None = None
-    video_take: int | None = None
-    delivered_at: float | None = None
-    seconds: float | None = None
-    files: Sequence[str] = ()
-    review: Review | None = None
-    checks: Mapping[str, str] = field(default_factory=dict)
-    flagged: int = 0
-    pictures: Mapping[PictureKind, StoredPicture] = field(default_factory=dict)
-    #: The id of the row that a matrix made it from.
-    variant_of: str | None = None
-
-    @property
-    def quoted(self) -> Decimal | None:
-        """What its next or present take is to cost."""
-        return self.figures.quoted
-
-    @property
-    def charged(self) -> Decimal | None:
-        """What all its takes have cost."""
-        return self.figures.charged
-
-    @property
-    def verdict(self) -> str | None:
-        """keep, reject, or None where not reviewed yet."""
-        return self.review.verdict if self.review else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,67 +233,6 @@ def _worst(
     order = (video.c.flagged.desc(), rows.c.position, rows.c.id)
     found = connection.execute(query.order_by(*order).limit(limit))
     return [_Place(float(flags), position, number) for flags, position, number in found]
-
-
-def shown_takes(connection: Connection, *which: ColumnElement[bool]) -> list[ShownTake]:
-    """Return takes with all that is known of them, of each row the newest first."""
-    query = _TAKES.query.where(*which).order_by(takes.c.row_id, takes.c.number.desc())
-    return _TAKES.all(connection, query)
-
-
-_TAKES = Records(ShownTake, takes, take=TAKES, video=VIDEOS, review=REVIEWS)
-_PRESENT = takes.alias("present")
-_ROWS = Records(
-    ShownRow,
-    rows,
-    joined=rows.outerjoin(_PRESENT, _PRESENT.c.id == rows.c.take_id),
-    title=func.coalesce(func.nullif(asked("title"), ""), asked("topic"), rows.c.row),
-    tool=asked("tool"),
-    language=asked("language"),
-    ratio=asked("aspect_ratio"),
-    take=func.coalesce(_PRESENT.c.number, 0),
-    video_id=rows.c.video_take_id,
-)
-
-
-def rows_by_id(
-    connection: Connection, campaign_id: int, numbers: Sequence[int]
-) -> dict[int, ShownRow]:
-    """Return some rows of a campaign by their numbers in the ledger."""
-    if not numbers:
-        return {}
-    query = _ROWS.query.add_columns(rows.c.cells).where(rows.c.id.in_(numbers))
-    figures = figures_of(connection, campaign_id, numbers=numbers)
-    found: dict[int, ShownRow] = {}
-    for line in connection.execute(query):
-        row = _ROWS.read(line)
-        # Few rows have one, and a script may be long: JSON is read only where it is worth it.
-        whose = variant_of(json.loads(line.cells)) if VARIANT_OF in line.cells else None
-        title = one_line(row.title)
-        found[row.id] = replace(row, title=title, figures=figures[row.id], variant_of=whose)
-    # By their numbers, one after the other: joined at once they are a plan that a database without
-    # statistics may go wrong about.
-    videos = [row.video_id for row in found.values() if row.video_id is not None]
-    made = {one.take.id: one for one in shown_takes(connection, takes.c.id.in_(videos))}
-    return {
-        number: row if row.video_id is None else _with_video(row, made[row.video_id])
-        for number, row in found.items()
-    }
-
-
-def _with_video(row: ShownRow, made: ShownTake) -> ShownRow:
-    video = made.video
-    return replace(
-        row,
-        video_take=video.number,
-        delivered_at=video.delivered_at,
-        seconds=video.files["mp4"].seconds,
-        files=list(video.files),
-        review=made.review,
-        checks=video.checks,
-        flagged=video.flagged,
-        pictures=video.pictures,
-    )
 
 
 # How many rows of a campaign there are of a kind, for anyone who chooses among them. Reads only.

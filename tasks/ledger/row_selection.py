@@ -85,12 +85,6 @@ def with_video(query: Select[Any]) -> Select[Any]:
     return query.outerjoin(video, video.c.id == rows.c.video_take_id)
 
 
-def asked(name: str) -> ColumnElement[str]:
-    """Return a member of what a row asks of the service, by a name of ours, as text."""
-    # No parameter, with which it would be another expression each time to PostgreSQL.
-    return Member(rows.c.request, literal_column(f"'{name}'"))
-
-
 def is_walked(connection: Connection, campaign_id: int, which: RowFilter) -> bool:
     """Whether so many rows may match that they are found soonest in the order of the sheet.
 
@@ -175,16 +169,14 @@ def _of_words(which: RowFilter) -> Iterator[ColumnElement[bool]]:
     if which.tag:
         # As it stands in the list, with its quotes: a part of another tag is none.
         yield _holds(rows.c.tags, json.dumps(which.tag, ensure_ascii=False))
-    for name, value in (
-        ("language", which.language),
-        ("aspect_ratio", which.ratio),
-        ("tool", which.tool),
-    ):
-        if value:
-            yield asked(name) == value
+    for name in ("language", "ratio", "tool"):
+        if value := getattr(which, name):
+            yield rows.c[name] == value
     if which.q and which.q.strip():
         words = which.q.strip()
-        said = (rows.c.row, asked("title"), asked("topic"), rows.c.reason)
+        # No parameter, with which it would be another expression each time to PostgreSQL.
+        topic = Member(rows.c.request, literal_column("'topic'"))
+        said = (rows.c.row, rows.c.title, topic, rows.c.reason)
         yield or_(*(_holds(one, words) for one in said))
 
 
@@ -335,7 +327,7 @@ class Variety:
 
 def variety_of(connection: Connection, campaign_id: int) -> Variety:
     """Return what the rows of a campaign ask for; a look at every row."""
-    columns = [asked(name) for name in ("language", "aspect_ratio", "tool")]
+    columns = (rows.c.language, rows.c.ratio, rows.c.tool)
     mine = select(*columns, func.count()).where(rows.c.campaign_id == campaign_id)
     found: tuple[Counter[str], ...] = (Counter(), Counter(), Counter())
     for *values, number in connection.execute(mine.group_by(*columns)):

@@ -25,9 +25,9 @@ from sqlalchemy import (
 
 #: The newest migration: `callsheet ledger upgrade` brings an older ledger to it; a newer one is
 #: refused.
-REVISION = "0027"
+REVISION = "0028"
 #: The oldest that a program can upgrade: of the first release. What came before is refused.
-FIRST = "0027"
+FIRST = "0028"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.
 VERSION_TABLE = "callsheet_version"
@@ -114,6 +114,14 @@ rows = Table(
     Column("since", Float, nullable=False),
     Column("reason", Text),
     Column("operation", String(40), nullable=False),
+    # What rows are told apart by: the same as in `request` and `cells`, which are JSON. As `title`
+    # its topic, where it has none.
+    Column("title", Text),
+    Column("tool", Text),
+    Column("language", Text),
+    Column("ratio", Text),
+    Column("brand", Text),
+    Column("variant_of", String(200)),
     Column("request", Text, nullable=False),
     Column("digest", String(64), nullable=False),
     Column("nth", Integer, nullable=False, default=1),

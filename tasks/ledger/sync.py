@@ -31,9 +31,12 @@ _INSERT = insert(rows)
 #: Added to the position of a row that left: more than a sheet has rows.
 GONE = 10_000_000
 _WISHES = ("position", "line", "captions", "enabled", "priority", "max_credits", "tags",
-           "cost_center", "notes", "deliver_after", "deliver_by", "name", "copies", "cells",
-           "wishes")  # fmt: skip
-_BRIEF = ("operation", "request", "digest", "nth", "take_id", "quoted", "retries")
+           "cost_center", "notes", "deliver_after", "deliver_by", "name", "copies", "brand",
+           "variant_of", "cells", "wishes")  # fmt: skip
+#: What rows are told apart by, and the member of what they ask for that says it.
+_TRAITS = {"tool": "tool", "language": "language", "ratio": "aspect_ratio"}
+_BRIEF = ("operation", "title", *_TRAITS, "request", "digest", "nth", "take_id", "quoted",
+          "retries")  # fmt: skip
 _ROW = update(rows).where(rows.c.id == bindparam("the_row"))
 _SET_PLACE = _ROW.values(position=bindparam("new_position"), line=bindparam("new_line"))
 _SET_WISHES = _ROW.values({name: bindparam(f"new_{name}") for name in _WISHES})
@@ -185,8 +188,12 @@ def _new_row(
 
 
 def _asked(brief: Brief) -> dict[str, Any]:
+    asked = brief.request
+    traits = {name: asked.get(member) for name, member in _TRAITS.items()}
+    traits["title"] = asked.get("title") or asked.get("topic")
     return {
         "operation": brief.operation,
+        **{name: str(value) if value else None for name, value in traits.items()},
         "request": canonical_json(brief.request).decode(),
         "digest": brief.digest,
     }

@@ -43,13 +43,13 @@ _ROWS = f"""
 {_NUMBERS}
 INSERT INTO rows (id, campaign_id, row, position, line, state, since, reason, operation, request,
     digest, nth, captions, enabled, priority, tags, cells, quoted, quoted_at, take_id,
-    video_take_id)
+    video_take_id, title)
 SELECT n, :id, 'row-' || n, n, n + 1, iif(n % {FAILED}, 'delivered', 'failed'), 5.0,
     iif(n % {FAILED}, NULL, 'the render failed'), 'create',
     json_object('topic', 'Tea ' || n, 'script', hex(zeroblob(90))),
     lower(hex(randomblob(32))), 1, 'srt vtt', 1, 0, '[]',
     json_array(json_array('id', 'row-' || n), json_array('topic', 'Tea ' || n)), 12000000, 2.0, n,
-    iif(n % {FAILED}, n, NULL)
+    iif(n % {FAILED}, n, NULL), 'Tea ' || n
 FROM numbers
 """
 _TAKES = f"""

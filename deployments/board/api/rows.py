@@ -17,12 +17,11 @@ from callsheet.deployments.board.places import Place, shown_places
 from callsheet.deployments.board.problem_details import Moment, ProblemDetails
 from callsheet.deployments.board.row_filters import AskedRows, rows_in
 from callsheet.deployments.board.services.videos import events_as_they_come
-from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.row_history import whole_row
-from callsheet.tasks.ledger.row_pages import MOST, PAGE, ShownTake, Sort, count_shown, shown_rows
+from callsheet.tasks.ledger.row_pages import MOST, PAGE, Sort, count_shown, shown_rows
 from callsheet.tasks.ledger.row_selection import ReviewFilter
-from callsheet.tasks.ledger.values import rows_by_number
+from callsheet.tasks.ledger.row_views import ShownTake
 from callsheet.tasks.runtime.redact import redacted
 from callsheet.tasks.values.answers import Credits
 
@@ -187,11 +186,8 @@ async def list_rows(
         after=after or None,
         limit=limit or PAGE,
     )
-    numbers = [row.id for row in page.rows]
-    found = await board.read(rows_by_number, numbers=numbers)
-    document = await board.read(row_documents, campaign_id=known.id, numbers=numbers)
     total = await board.read(count_shown, campaign_id=known.id, which=asked.which)
-    lines = [RowLine.model_validate(document(row)) for row in found]
+    lines = [RowLine.model_validate(row.document) for row in page.rows]
     return RowPage(rows=lines, total=total, next=page.next)
 
 
@@ -202,9 +198,8 @@ async def get_row(board: TheBoard, person: Viewer, known: TheCampaign, row: str)
     if found is None:
         raise ProblemDetails(404, f"{known.name} has no row {row[:80]}")
     own = found.row
-    document = (await board.read(row_documents, campaign_id=known.id, numbers=[own.id]))(own)
     return WholeRowLine(
-        **document,
+        **found.shown.document,
         title=own.title,
         operation=own.operation,
         since=own.since,
