@@ -1569,7 +1569,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what another ledger paid for is not this run's charge",
-        "tasks/ledger/campaigns.py",
+        "tasks/ledger/figures.py",
         "        return self.charged - self.found",
         "        return self.charged",
         "tests/pipeline/test_restored_ledger.py::test_a_restored_backup_pays_for_nothing_twice",
