@@ -17,6 +17,7 @@ from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.quotes import Quoted, approve, record_quote
 from callsheet.tasks.ledger.row_history import ShownEvent, whole_row
+from callsheet.tasks.ledger.row_views import ShownRow
 from callsheet.tasks.ledger.schema import campaigns, rows, takes
 from callsheet.tasks.ledger.sync import sync_sheet
 from callsheet.tasks.ledger.takes import accept, open_take, refuse, settle
@@ -186,6 +187,12 @@ class Stage:
         found = await self.row(row)
         assert found.state == state
         return found
+
+
+def a_shown_row(**own: Any) -> ShownRow:
+    """A row as it is shown, of which nothing is known but what is given."""
+    none = ("take", "flagged", "reserved_micro", "paid_before_micro", "variance_micro")
+    return ShownRow(**dict.fromkeys(ShownRow._fields) | dict.fromkeys(none, 0) | own)
 
 
 def a_row(

@@ -9,7 +9,7 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any, Generic, TypeVar
 
-from callsheet.tasks.ledger.row_pages import ShownRow
+from callsheet.tasks.ledger.row_views import ShownRow
 from callsheet.tasks.values.amounts import count, parse_credits
 
 T = TypeVar("T")

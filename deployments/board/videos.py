@@ -24,13 +24,13 @@ from callsheet.tasks.ledger.row_history import whole_row
 from callsheet.tasks.ledger.row_pages import (
     PAGE,
     Shown,
-    ShownRow,
     Sort,
     count_shown,
     counts_of,
     shown_rows,
 )
 from callsheet.tasks.ledger.row_selection import RowFilter, Variety, variety_of
+from callsheet.tasks.ledger.row_views import ShownRow
 from callsheet.tasks.ledger.takes import RETAKEABLE
 from callsheet.tasks.ledger.values import Take
 from callsheet.tasks.values.amounts import in_credits
@@ -99,7 +99,7 @@ class Gallery:
         whole = await self.board.read(whole_row, campaign_id=self.campaign.id, row=card.row)
         assert whole is not None
         take = next(one for one in whole.takes if one.take.number == card.take)
-        older = (one for one in whole.takes if one.files and one.take.number < card.take)
+        older = (one for one in whole.takes if one.video.files and one.take.number < card.take)
         before = None
         if last := next(older, None):
             address = video_address(self.campaign.name, card.row, last.take.number)
@@ -293,11 +293,11 @@ class VideoCard:
 
 def card_of(shown: ShownRow, campaign: str, here: str) -> VideoCard:
     """Return the card of a row that has a video; `here` is the address that opens it."""
-    assert shown.video_id is not None
+    assert shown.video_take_id is not None
     assert shown.video_take is not None
     facts = [shown.ratio, shown.language, shown.tool]
     return VideoCard(
-        id=shown.video_id,
+        id=shown.video_take_id,
         row=shown.row,
         title=shown.title,
         take=shown.video_take,

@@ -17,7 +17,7 @@ from callsheet.deployments.terminal import console_for, plain, print_json, say_m
 from callsheet.tasks.aftercare.explain import Explanation, explain, explanation_document
 from callsheet.tasks.engine.policy.decision import Rules
 from callsheet.tasks.ledger.row_history import ShownEvent
-from callsheet.tasks.ledger.row_pages import ShownTake
+from callsheet.tasks.ledger.row_views import ShownTake
 from callsheet.tasks.ledger.service_state import PaidCall
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.redact import redacted
@@ -140,7 +140,7 @@ def _show_take(
     for event in found.events_of(take):
         if event.words:
             console.print(f"  {say_moment(event.at)}  {plain(event.words)}")
-    for file in one.files:
+    for file in one.video.files.values():
         console.print(f"  {file.kind} {plain(file.uri)} ({file.bytes} bytes)")
 
 
@@ -157,7 +157,7 @@ def _show_details(found: Explanation, console: Console, *, whole: bool) -> None:
         take = one.take
         key = f"key {cut(take.key)}" if take.keyed else "without a key: sent once"
         console.print(f"  take {take.number} {key}")
-        for file in one.files:
+        for file in one.video.files.values():
             console.print(f"  take {take.number} {file.kind} sha256 {cut(file.sha256)}")
 
 

@@ -93,8 +93,8 @@ async def review_row(
     )
     if take is None:
         known = await at.campaign(campaign)
-        document = await at.read(row_documents, campaign_id=known.id)
         (found,) = await at.read(rows_asked, campaign=known, named=[row], select=None)
+        document = await at.read(row_documents, campaign_id=known.id, numbers=[found.id])
         take = document(found)["video_take"]
     line = TakeReview.model_validate(said) if said else None
     stands = {name: getattr(line, name, None) for name in ("verdict", "reason", "note", "by")}

@@ -44,9 +44,9 @@ from callsheet.tasks.aftercare.explain import explain, explanation_document
 from callsheet.tasks.campaign.report import status_sheet
 from callsheet.tasks.engine.policy.decision import Rules
 from callsheet.tasks.ledger.reviews import ReviewStands
-from callsheet.tasks.ledger.row_documents import row_lines
 from callsheet.tasks.ledger.row_pages import shown_rows
 from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.ledger.row_views import stream
 from callsheet.tasks.runtime.errors import NoSuch
 from callsheet.tasks.runtime.redact import redact, redacted
 from callsheet.tasks.sheet.json_schema import described_columns
@@ -299,7 +299,7 @@ async def report_document(ctx: Context[Any, Any], campaign: str) -> str:
     """Return the status sheet of a campaign, as CSV."""
     caller = await caller_of(ctx, "viewer")
     known = await caller.board.campaign(campaign)
-    sheet = await caller.board.read(lambda found: status_sheet(row_lines(found, known.id)))
+    sheet = await caller.board.read(lambda found: status_sheet(stream(found, known.id)))
     return redact(sheet.decode())
 
 

@@ -25,9 +25,9 @@ from callsheet.tasks.campaign.selection import rows_shown
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.figures import numbers_of, pages_of
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.row_documents import RowLine, row_lines
 from callsheet.tasks.ledger.row_pages import names_shown
 from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.ledger.row_views import ShownRow, stream
 from callsheet.tasks.runtime.errors import BadInput, StoreError
 from callsheet.tasks.runtime.spreadsheets import csv_writer
 from callsheet.tasks.store.addresses import Places
@@ -112,7 +112,7 @@ class VideosZip:
             async for line in self._lines():
                 added: dict[str, str] = {}
                 for file in line.document["deliveries"]:
-                    async for chunk in self._add(archive, sink, line.found["row"], file, added):
+                    async for chunk in self._add(archive, sink, line.row, file, added):
                         yield chunk
                 status = self._status(line, added)
                 columns.update(dict.fromkeys(status))
@@ -123,15 +123,15 @@ class VideosZip:
             archive.close()
             yield sink.take()
 
-    async def _lines(self) -> AsyncIterator[RowLine]:
+    async def _lines(self) -> AsyncIterator[ShownRow]:
         numbers = await self.ledger.read(numbers_of, campaign_id=self.campaign.id)
         for page in pages_of(numbers):
             for line in await self.ledger.read(self._page, numbers=page):
                 yield line
 
-    def _page(self, connection: Connection, numbers: Sequence[int]) -> list[RowLine]:
-        lines = row_lines(connection, self.campaign.id, numbers=numbers)
-        return [line for line in lines if line.found["row"] in self.rows]
+    def _page(self, connection: Connection, numbers: Sequence[int]) -> list[ShownRow]:
+        found = stream(connection, self.campaign.id, numbers=numbers)
+        return [row for row in found if row.row in self.rows]
 
     async def _add(
         self,
@@ -189,7 +189,7 @@ class VideosZip:
         info.compress_type, info.external_attr = compression, 0o644 << 16
         return info
 
-    def _status(self, line: RowLine, added: Mapping[str, str]) -> dict[str, Any]:
+    def _status(self, line: ShownRow, added: Mapping[str, str]) -> dict[str, Any]:
         """Return a row's line of the status sheet, with the names of its files in the ZIP."""
         if self.inside:
             status = status_line(line)

@@ -16,8 +16,9 @@ from callsheet.tasks.campaign.selection import choose_rows
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import find_take_video
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.row_pages import ShownRow, shown_rows
+from callsheet.tasks.ledger.row_pages import shown_rows
 from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.ledger.row_views import ShownRow
 from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.values.amounts import count, say_duration
 

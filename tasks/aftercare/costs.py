@@ -16,7 +16,6 @@ from callsheet.tasks.ledger.costs import CostsOf, cost_lines
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.amounts import CreditPrice
 from callsheet.tasks.values.answers import Credits
-from callsheet.tasks.values.briefs import brand_of
 
 By = Literal["brand", "tag", "cost_center", "tool", "language", "month", "person"]
 GROUPINGS: tuple[By, ...] = get_args(By)
@@ -95,7 +94,7 @@ def _line(name: str | None, spent: TakeSum, price: CreditPrice | None) -> CostsL
 def _names(line: Mapping[str, Any], by: By) -> list[str | None]:
     match by:
         case "brand":
-            return [brand_of(line["cells"] or ())]
+            return [line["brand"]]
         case "tag":
             return [*dict.fromkeys(line["tags"] or ())] or [None]
         case "tool" | "language":

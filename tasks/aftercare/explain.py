@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.campaign.waits import first_videos
 from callsheet.tasks.engine.policy.decision import Lane, Rules, lane_of
 from callsheet.tasks.ledger.campaigns import Campaign
@@ -27,7 +26,7 @@ from callsheet.tasks.values.edits import edit_of, made_by
 if TYPE_CHECKING:
     # Who needs a command to type does not pay for reading pages of rows.
     from callsheet.tasks.ledger.row_history import ShownEvent, WholeRow
-    from callsheet.tasks.ledger.row_pages import ShownTake
+    from callsheet.tasks.ledger.row_views import ShownTake
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +87,7 @@ def explain(
     return Explanation(
         campaign=campaign,
         whole=whole,
-        document=row_documents(connection, campaign.id, numbers=[own.id])(own),
+        document=whole.shown.document,
         calls=calls_about(connection, take_ids=[take.id for take in takes], video_ids=videos),
         hinted=hinted_at(connection, videos),
         next=next_run(own, named, now=now, rules=rules, made=last_made(takes)),
@@ -149,7 +148,7 @@ def _take_document(found: Explanation, one: ShownTake) -> dict[str, Any]:
         "body_bytes": len(take.body),
         "asked": take.asked(),
         "differs_in": list(found.changed_in(take)),
-        "deliveries": [asdict(file) for file in one.files],
+        "deliveries": [asdict(file) for file in one.video.files.values()],
         "answers": [_event_document(event) for event in found.events_of(take)],
         "calls": [_call_document(call) for call in found.calls_of(take)],
     }

@@ -33,7 +33,6 @@ from callsheet.tasks.ledger.deletions import (
     record_deleted_files,
     record_deletion,
 )
-from callsheet.tasks.ledger.deliveries import findings_of
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.runtime.concurrency import map_at_once
@@ -238,9 +237,7 @@ class Prune:
                 gone.append(one)
         pictures: list[str] = []
         if any(one.kind == "mp4" for one in gone):
-            findings = await at.ledger.read(findings_of, campaign_id=old.row.campaign_id)
-            seen = [findings[number] for number in old.takes if number in findings]
-            pictures = [one.uri for found in seen for one in found.pictures.values()]
+            pictures = list(old.pictures)
         files = [one.file for one in gone if one.file is not None]
         for uri in [*(one.uri for one in files), *pictures]:
             await places.of(uri).delete(uri)

@@ -22,13 +22,11 @@ from callsheet.tasks.campaign.selection import Selection
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import (
     Delivered,
-    FileCopy,
-    VideoFindings,
-    copies_of,
-    deliveries_of,
-    findings_of,
+    TakeVideo,
+    videos_of,
 )
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.schema import takes
 from callsheet.tasks.ledger.sync import Reported
 from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
 from callsheet.tasks.runtime.concurrency import map_at_once
@@ -60,7 +58,7 @@ async def verify(
     `quick` compares sizes only. Other files below the folder of the campaign are listed and not
     touched. Videos without the wanted pictures are found too, or, for a plan, changed `reports`.
     """
-    expected, known = await ledger.read(_expected, campaign=campaign, chosen=chosen)
+    expected, videos = await ledger.read(_expected, campaign=campaign, chosen=chosen)
     folder = f"{open_store(settings.store).address.rstrip('/')}/{campaign.name}"
     async with Places() as places:
         look = partial(audited, places=places, spool=settings.spool, quick=quick)
@@ -73,11 +71,12 @@ async def verify(
         found = [one for one in files if one.verdict != "intact"]
         if reports:
             found += [one async for one in _reports(campaign, folder, places, settings.spool)]
-    findings = await ledger.read(findings_of, campaign_id=campaign.id)
     if there and not reports:
-        found += _bare(expected, findings, there, settings.pictures)
-    beside = {picture.uri for one in findings.values() for picture in one.pictures.values()}
-    own = {f"{folder}/{name}" for name in REPORTS} | known | beside
+        found += _bare(expected, videos, there, settings.pictures)
+    own = {f"{folder}/{name}" for name in REPORTS}
+    for one in videos.values():
+        own |= {file.uri for file in one.files.values()} | {copy.uri for copy in one.copied}
+        own |= {picture.uri for picture in one.pictures.values()}
     return Repairs(
         campaign=campaign,
         findings=found,
@@ -88,41 +87,37 @@ async def verify(
 
 def _expected(
     connection: Connection, campaign: Campaign, chosen: Selection
-) -> tuple[list[Finding], set[str]]:
-    """Return the files that should be in the store, and the addresses of all deliveries."""
+) -> tuple[list[Finding], dict[int, TakeVideo]]:
+    """Return the files that should be in the store, and what there is of each take, by its id."""
     rows = {row.id: row for row in rows_of(connection, campaign.id)}
-    files = deliveries_of(connection, campaign.id)
-    copies = copies_of(connection, campaign.id)
+    videos = videos_of(connection, takes.c.campaign_id == campaign.id)
     expected: list[Finding] = []
     for row_id, take in takes_of(connection, campaign.id):
-        row, delivered = rows[row_id], {file.kind: file for file in files.get(take.id, ())}
+        row = rows[row_id]
         if chosen(row, row.asked(), row.state):
-            expected += _of_take(row, take, delivered, copies.get(take.id, ()))
-    known = {file.uri for some in files.values() for file in some}
-    return expected, known | {copy.uri for some in copies.values() for copy in some}
+            expected += _of_take(row, take, videos[take.id])
+    return expected, videos
 
 
-def _of_take(
-    row: CampaignRow, take: Take, delivered: Mapping[str, Delivered], copies: Iterable[FileCopy]
-) -> Iterator[Finding]:
+def _of_take(row: CampaignRow, take: Take, video: TakeVideo) -> Iterator[Finding]:
     """Yield the delivered files, their copies that were proved once, and what is wanting."""
     one = Finding(verdict="unknown", row=row, take=take)
-    for kind, file in delivered.items():
+    for kind, file in video.files.items():
         yield replace(one, kind=kind, file=file)
-    for copy in copies:
-        if copy.fault is None and (source := delivered.get(copy.kind)) is not None:
+    for copy in video.copied:
+        if copy.fault is None and (source := video.files.get(copy.kind)) is not None:
             there = replace(source, uri=copy.uri)
             yield replace(one, kind=copy.kind, file=there, copy_of=source)
     if row.state == "delivered" and row.take is not None and row.take.id == take.id:
         words = "the row asks for it, and it was never delivered"
         for kind in ("mp4", *row.captions):
-            if kind not in delivered:
+            if kind not in video.files:
                 yield replace(one, verdict="wanting", kind=kind, words=words, repair="refetch")
 
 
 def _bare(
     expected: Iterable[Finding],
-    findings: Mapping[int, VideoFindings],
+    videos: Mapping[int, TakeVideo],
     there: Iterable[Listed],
     pictures: Wanted,
 ) -> Iterator[Finding]:
@@ -132,7 +127,7 @@ def _bare(
     for one in expected:
         if one.kind != "mp4" or one.file is None or one.copy_of is not None:
             continue
-        known = findings.get(one.attempt[1].id, VideoFindings()).pictures
+        known = videos[one.attempt[1].id].pictures
         if not wanted <= {kind for kind, at in known.items() if listed.get(at.uri) == at.bytes}:
             yield replace(one, verdict="bare", repair="picture")
 

@@ -22,8 +22,8 @@ from callsheet.tasks.ledger.audit_log import restored_since
 from callsheet.tasks.ledger.campaigns import Campaign, tally_of
 from callsheet.tasks.ledger.diff import ACTIONS
 from callsheet.tasks.ledger.figures import NAMES
-from callsheet.tasks.ledger.row_documents import RowLine, number_of
-from callsheet.tasks.ledger.row_documents import row_documents as row_documents
+from callsheet.tasks.ledger.row_views import ShownRow, number_of
+from callsheet.tasks.ledger.row_views import row_documents as row_documents
 from callsheet.tasks.ledger.values import NEEDS_PERSON, UNDER_WAY, State
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.spreadsheets import write_csv
@@ -93,7 +93,7 @@ def exit_status(states: Collection[State]) -> int:
 
 
 def manifest_line(
-    line: RowLine, earlier: Sequence[Mapping[str, Any]], *, before_sending: bool
+    row: ShownRow, earlier: Sequence[Mapping[str, Any]], *, before_sending: bool
 ) -> dict[str, Any]:
     """Return one line of the manifest: how a row stands, what its key is made of, and when it was,
     or with `before_sending` is about to be, sent.
@@ -101,46 +101,44 @@ def manifest_line(
     `earlier` is what another ledger may have paid for: should this one be lost too, the store
     knows.
     """
-    found = line.found
-    taken = found["take_id"] is not None
-    of = "take_" if taken else ""
-    stands = taken and found["take_refused_at"] is None and found["take_abandoned_at"] is None
-    to_be_sent = before_sending and found["state"] == "approved"
-    attempt, present = (found["digest"], found["nth"]), (found[f"{of}digest"], found[f"{of}nth"])
+    to_be_sent = before_sending and row.state == "approved"
+    attempt = (row.digest, row.nth)
+    present = (row.take_digest, row.take_nth) if row.take else attempt
+    stands = row.refused_at is None and row.abandoned_at is None
     said = {
-        **line.document,
+        **row.document,
         **({"earlier": earlier} if earlier else {}),
-        "operation": found["operation"],
+        "operation": row.operation,
         "digest": present[0],
         "nth": present[1],
-        **({"first_id": found["first_id"]} if found["first_id"] else {}),
+        **({"first_id": row.first_id} if row.first_id else {}),
     }
-    if found["take_deleted_at"]:
-        said |= {name: found[f"take_{name}"] for name in ("deleted_at", "deleted_by")}
-    said["take_quoted"] = number_of(found["take_quoted"])
-    said["sent_at"] = found["take_intended_at"] if stands else None
+    if row.deleted_at:
+        said |= {"deleted_at": row.deleted_at, "deleted_by": row.deleted_by}
+    said["take_quoted"] = number_of(row.take_quoted_micro)
+    said["sent_at"] = row.sent_at if stands else None
     said["to_be_sent"] = to_be_sent
     if to_be_sent and present != attempt:
         said["next_digest"], said["next_nth"] = attempt
     return said
 
 
-def status_sheet(lines: Iterable[RowLine]) -> bytes:
+def status_sheet(rows: Iterable[ShownRow]) -> bytes:
     """Return the input columns with `cs_` columns next to them, as CSV for a spreadsheet."""
-    records = [status_line(line) for line in lines]
+    records = [status_line(row) for row in rows]
     columns = list(dict.fromkeys(name for record in records for name in record))
     out = io.StringIO(newline="")
     write_csv(out, columns, records)
     return out.getvalue().encode()
 
 
-def status_line(line: RowLine, link: Callable[[str], str | None] | None = None) -> dict[str, Any]:
+def status_line(row: ShownRow, link: Callable[[str], str | None] | None = None) -> dict[str, Any]:
     """Return one line of the status sheet: the cells of a row, how it stands, the video's link."""
-    said = line.document
+    said = row.document
     files = {file["kind"]: file for file in said["deliveries"]}
     video = files.get("mp4", {})
     return {
-        **line.cells,
+        **row.texts,
         "cs_row": said["row"],
         "cs_state": said["state"],
         "cs_reason": said["reason"],

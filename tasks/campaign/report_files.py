@@ -29,7 +29,7 @@ from callsheet.tasks.ledger.campaigns import (
 )
 from callsheet.tasks.ledger.earlier_takes import earlier_of
 from callsheet.tasks.ledger.figures import pages_of
-from callsheet.tasks.ledger.row_documents import RowLine, row_lines
+from callsheet.tasks.ledger.row_views import ShownRow, stream
 from callsheet.tasks.ledger.sync import Reported, note_report
 from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
 from callsheet.tasks.runtime.spreadsheets import csv_writer, write_csv
@@ -159,21 +159,21 @@ def _write_files(
 
 def _with_earlier(
     connection: Connection, campaign_id: int
-) -> Iterator[tuple[RowLine, Sequence[Mapping[str, Any]]]]:
+) -> Iterator[tuple[ShownRow, Sequence[Mapping[str, Any]]]]:
     """Yield all rows of a campaign, each with the takes of another ledger that are known of it."""
-    for page in pages_of(row_lines(connection, campaign_id)):
+    for page in pages_of(stream(connection, campaign_id)):
         earlier: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-        named = [line.found["row"] for line in page]
+        named = [row.row for row in page]
         for one in earlier_of(connection, campaign_id, named=named):
             earlier[one.row].append(one.as_json())
-        yield from ((line, earlier.get(line.found["row"], ())) for line in page)
+        yield from ((row, earlier.get(row.row, ())) for row in page)
 
 
 def _widen(
     connection: Connection, campaign: Campaign, file: Path, columns: list[str], link: Link | None
 ) -> None:
     """Write the status sheet once more where rows have columns that its first one has not."""
-    lines = (status_line(line, link) for line in row_lines(connection, campaign.id))
+    lines = (status_line(line, link) for line in stream(connection, campaign.id))
     first = next(lines, None)
     if first is None or len(first) < len(columns):
         with _open_text(file) as out:

@@ -27,7 +27,8 @@ from sqlalchemy import (
 )
 
 from callsheet.tasks.ledger.database import insert_missing, insert_unless_there
-from callsheet.tasks.ledger.figures import NAMES, sums_of, total
+from callsheet.tasks.ledger.figures import Tally as Tally
+from callsheet.tasks.ledger.figures import sums_of, total
 from callsheet.tasks.ledger.leases import (
     CAMPAIGN,
     LEASES,
@@ -49,11 +50,9 @@ from callsheet.tasks.ledger.schema import (
     separations,
     takes,
 )
-from callsheet.tasks.ledger.values import State
 from callsheet.tasks.runtime.errors import MovedOn
 from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.values.amounts import (
-    as_number,
     from_micro,
     in_credits,
     to_micro,
@@ -82,45 +81,6 @@ class Campaign:
     reported: str | None = None
     #: Who is at work on it; None where its lease was released or has lapsed.
     lease: Lease | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Tally:
-    """Rows by state, the sums of their figures over every run (`figures`), and the budget."""
-
-    rows: Mapping[State, int]
-    quoted: Decimal = Decimal(0)
-    reserved: Decimal = Decimal(0)
-    charged: Decimal = Decimal(0)
-    paid_before: Decimal = Decimal(0)
-    variance: Decimal = Decimal(0)
-    budget: Decimal | None = None
-    #: The part of `charged` that another ledger paid for, and that was found.
-    found: Decimal = Decimal(0)
-
-    @property
-    def paid_here(self) -> Decimal:
-        """What runs with this ledger were charged."""
-        return self.charged - self.found
-
-    @property
-    def total(self) -> int:
-        """The number of rows."""
-        return sum(self.rows.values())
-
-    @property
-    def left(self) -> Decimal | None:
-        """What of the budget may still be set aside; below 0 where charges went beyond it."""
-        return None if self.budget is None else self.budget - self.reserved - self.charged
-
-    def credits_as_json(self) -> dict[str, int | float | None]:
-        """Return the amounts as JSON: the figures, the budget, and what is left of it."""
-        names = (*NAMES, "budget", "left")
-        return {name: as_number(getattr(self, name)) for name in names}
-
-    def as_json(self) -> dict[str, int]:
-        """Return the counts as JSON: `total`, then every state that has rows."""
-        return {"total": self.total, **{str(state): n for state, n in self.rows.items()}}
 
 
 #: The name of a campaign's lease, as the database computes it.
@@ -212,15 +172,11 @@ def has_event(connection: Connection, campaign_id: int, *, id: int, at: float) -
 
 def tally_of(connection: Connection, campaign: Campaign) -> Tally:
     """Return the campaign's counts and the sums of its rows' figures as they are now."""
-    sums = sums_of(connection, campaign.id)
     account = find_campaign(connection, campaign.name) or campaign
-    return Tally(
-        rows=sums.rows,
-        quoted=sums.quoted,
+    return replace(
+        sums_of(connection, campaign.id),
         reserved=account.reserved,
         charged=account.charged,
-        paid_before=sums.paid_before,
-        variance=sums.variance,
         budget=account.budget,
         found=from_micro(int(connection.scalar(_FOUND, {"the_campaign": campaign.id}) or 0)),
     )

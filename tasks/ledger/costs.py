@@ -46,7 +46,7 @@ _TAKES = (
 )  # fmt: skip
 #: The columns that each grouping needs, besides the amounts.
 _NEEDED: Mapping[str, Any] = {
-    "brand": rows.c.cells,
+    "brand": rows.c.brand,
     "tag": rows.c.tags,
     "cost_center": takes.c.cost_center,
     "tool": takes.c.body,
@@ -72,7 +72,7 @@ def cost_lines(connection: Connection, wanted: CostsOf, *, by: str) -> Iterator[
             line = one._asdict()
             line["reserved"] = from_micro(line["reserved"] or 0)
             line["charged"] = from_micro(line["charged"] or 0)
-            for name in ("tags", "cells", "body"):
+            for name in ("tags", "body"):
                 if name in line:
                     line[name] = json.loads(line[name] or "null")
             yield line

@@ -5,17 +5,19 @@ Owns `takes.deleted_at`. A take stays with its charges and its history, whatever
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, false, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, false, or_, select, update
 from sqlalchemy import Row as Record
 
-from callsheet.tasks.ledger.deliveries import Delivered, deliveries_of
+from callsheet.tasks.ledger.deliveries import Delivered, drop_files, videos_of
+from callsheet.tasks.ledger.dialect import Within
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import note
-from callsheet.tasks.ledger.schema import campaigns, deliveries, rows, takes
+from callsheet.tasks.ledger.schema import campaigns, rows, takes
 from callsheet.tasks.ledger.service_state import calls_about
 from callsheet.tasks.ledger.values import TAKES, CampaignRow, Take, rows_by_number
 from callsheet.tasks.runtime.suggest import suggest
@@ -30,7 +32,8 @@ RETENTION = "retention"
 class OldVideo:
     """A take whose video is not needed at the service any more; `files` are those in the store.
 
-    The last take of the video: one that was edited has several, and `files` are those of all.
+    The last take of the video: one that was edited has several, and `files` are those of all, as
+    are the addresses of `pictures`.
     `because` says why it may be deleted, `kept` why it stays at the service. What was done: whether
     it was `deleted` there, the addresses of files that are `gone` from the store, and of
     `kept_files` why they stay.
@@ -39,6 +42,7 @@ class OldVideo:
     row: CampaignRow
     take: Take
     files: Sequence[Delivered] = ()
+    pictures: Sequence[str] = ()
     takes: Sequence[int] = ()
     because: str = ""
     kept: str | None = None
@@ -63,8 +67,7 @@ def old_videos(
     """
     gone = rows.c.state == "retired" if retired else false()
     there = takes.c.deleted_at.is_(None)
-    stored = select(deliveries.c.id).where(deliveries.c.take_id == takes.c.id)
-    wanted = and_(gone, or_(there, stored.exists()))
+    wanted = and_(gone, or_(there, takes.c.files.is_not(None)))
     if before is not None:
         wanted = or_(wanted, and_(there, takes.c.delivered_at <= before))
     query = (
@@ -75,26 +78,21 @@ def old_videos(
         .order_by(rows.c.position, takes.c.row_id, takes.c.number)
     )
     found = connection.execute(query).all()
-    files = deliveries_of(connection, campaign_id) if found else {}
     of_row: dict[int, CampaignRow] = {}
     for page in pages_of(dict.fromkeys(one.row_id for one in found)):
         of_row |= {row.id: row for row in rows_by_number(connection, page)}
-    return [_old_video(connection, one, of_row[one.row_id], files) for one in found]
+    return [_old_video(connection, one, of_row[one.row_id]) for one in found]
 
 
-def _old_video(
-    connection: Connection,
-    found: Record[Any],
-    row: CampaignRow,
-    files: Mapping[int, Sequence[Delivered]],
-) -> OldVideo:
+def _old_video(connection: Connection, found: Record[Any], row: CampaignRow) -> OldVideo:
     take = TAKES.read(found)
-    mine = list(connection.scalars(_of_video(row.id, str(take.video_id))))
+    mine = videos_of(connection, *_of_video(row.id, str(take.video_id)))
     return OldVideo(
         row=row,
         take=take,
-        files=[file for number in mine for file in files.get(number, ())],
-        takes=mine,
+        files=[file for one in mine.values() for file in one.files.values()],
+        pictures=[at.uri for one in mine.values() for at in one.pictures.values()],
+        takes=list(mine),
         kept=why_needed(connection, take, row.id),
     )
 
@@ -106,10 +104,9 @@ def _edited_since() -> Select[Any]:
     return select(later.c.id).where(same, later.c.number > takes.c.number)
 
 
-def _of_video(row_id: int, video_id: str) -> Select[Any]:
-    """Select the takes of a video: the one that made it, and its edits."""
-    mine = select(takes.c.id).where(takes.c.row_id == row_id, takes.c.video_id == video_id)
-    return mine.order_by(takes.c.number)
+def _of_video(row_id: int, video_id: str) -> tuple[ColumnElement[bool], ...]:
+    """Say which are the takes of a video: the one that made it, and its edits."""
+    return takes.c.row_id == row_id, takes.c.video_id == video_id
 
 
 def why_needed(connection: Connection, take: Take, row_id: int) -> str | None:
@@ -165,8 +162,8 @@ def record_deletion(
     connection: Connection, old: OldVideo, *, by: str, words: str, at: float
 ) -> None:
     """Record that the service has a video no more; one that was never delivered is given up."""
-    same = takes.c.id.in_(_of_video(old.row.id, str(old.take.video_id)).order_by(None))
-    this = and_(same, takes.c.deleted_at.is_(None))
+    same = _of_video(old.row.id, str(old.take.video_id))
+    this = and_(*same, takes.c.deleted_at.is_(None))
     connection.execute(update(takes).where(this).values(deleted_at=at, deleted_by=by[:200]))
     if old.take.delivered_at is None:
         _give_up(connection, old, [old.take.id], at=at)
@@ -186,11 +183,10 @@ def record_deleted_files(
 
     Without its video the take is given up: should the row come back to the sheet, it is made again.
     """
-    mine = _of_video(old.row.id, str(old.take.video_id)).order_by(None)
-    of_video = and_(deliveries.c.take_id.in_(mine), deliveries.c.kind.in_(kinds))
-    connection.execute(deliveries.delete().where(of_video))
+    drop_files(connection, old.row.id, old.takes, kinds)
     if "mp4" in kinds:
-        connection.execute(update(takes).where(takes.c.id.in_(mine)).values(pictures=None))
+        mine = _of_video(old.row.id, str(old.take.video_id))
+        connection.execute(update(takes).where(*mine).values(pictures=None))
         _give_up(connection, old, old.takes, at=at)
     note(connection, old.row, KIND, words, at=at, take=old.take)
 
@@ -216,10 +212,9 @@ def rows_deleted_since(connection: Connection, campaign_id: int, since: float) -
 
 def is_shared_file(connection: Connection, uri: str, old: OldVideo) -> bool:
     """Return whether a delivery of another video is the same file."""
-    mine = _of_video(old.row.id, str(old.take.video_id)).order_by(None)
-    query = select(deliveries.c.id).where(
-        deliveries.c.uri == uri, deliveries.c.take_id.not_in(mine)
-    )
+    # As it stands in JSON, with its quotes: a part of another address is none.
+    named = Within(takes.c.files, json.dumps(uri, ensure_ascii=False))
+    query = select(takes.c.id).where(named, takes.c.id.not_in(old.takes))
     return connection.execute(query.limit(1)).first() is not None
 
 

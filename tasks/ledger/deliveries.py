@@ -1,10 +1,14 @@
-"""Deliveries: the verified files of a take, the findings about its video, and its pictures."""
+"""Deliveries: the verified files of a take, the findings about its video, and its pictures.
+
+All of it is in columns of the take. What is JSON among them is read and written anew under the lock
+of the take's row.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -13,35 +17,26 @@ from typing import Any, Literal
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Text,
     bindparam,
     func,
-    or_,
+    literal_column,
     select,
     update,
 )
 
-from callsheet.tasks.ledger.database import (
-    insert_of_missing,
-    insert_unless_there,
-)
+from callsheet.tasks.ledger.dialect import Joined, Member
 from callsheet.tasks.ledger.moves import move, note, note_campaign
 from callsheet.tasks.ledger.records import Records
-from callsheet.tasks.ledger.schema import (
-    COPIED,
-    campaigns,
-    deliveries,
-    rows,
-    takes,
-)
+from callsheet.tasks.ledger.schema import COPIED, campaigns, rows, takes
 from callsheet.tasks.ledger.statements import Prepared, gathers, later
 from callsheet.tasks.ledger.values import CampaignRow, State, Take
 
 PictureKind = Literal["poster", "strip"]
 
+_TAKE = update(takes).where(takes.c.id == bindparam("the_take"))
 _FOUND = Prepared(
-    update(takes)
-    .where(takes.c.id == bindparam("the_take"))
-    .values(
+    _TAKE.values(
         checks=bindparam("the_checks"),
         flagged=bindparam("the_flagged"),
         pictures=bindparam("the_pictures"),
@@ -86,52 +81,20 @@ def keep_findings(connection: Connection, take_id: int, findings: VideoFindings)
     later(connection, _FOUND, [values])
 
 
-def findings_of(connection: Connection, campaign_id: int) -> Mapping[int, VideoFindings]:
-    """Return what is known of a campaign's videos, by take."""
-    query = select(takes.c.id, takes.c.checks, takes.c.pictures).where(
-        takes.c.campaign_id == campaign_id,
-        or_(takes.c.checks.is_not(None), takes.c.pictures.is_not(None)),
-    )
-    return {one.id: findings_in(one.checks, one.pictures) for one in connection.execute(query)}
+@lru_cache(maxsize=256)
+def checks_in(text: str | None) -> Mapping[str, str]:
+    """Return what was found when a video was looked at, as it is kept: most videos say the same."""
+    found: dict[str, str] = json.loads(text) if text else {}
+    return MappingProxyType(found)
 
 
-def findings_in(checks: str | None, pictures: str | None) -> VideoFindings:
-    """Return findings as the ledger keeps them."""
-    kept: dict[PictureKind, Any] = json.loads(pictures) if pictures else {}
-    return VideoFindings(
-        checks=json.loads(checks) if checks else {},
-        pictures={kind: StoredPicture(**one) for kind, one in kept.items()},
-    )
+def pictures_in(text: str | None) -> Mapping[PictureKind, StoredPicture]:
+    """Return the pictures of a video as the ledger keeps them."""
+    kept: dict[PictureKind, Any] = json.loads(text) if text else {}
+    return {kind: StoredPicture(**one) for kind, one in kept.items()}
 
 
 # Deliveries: the verified files of a take. Each of a kind is recorded once, by whichever process.
-
-
-_DELIVERED = Prepared(
-    update(takes)
-    .where(takes.c.id == bindparam("the_take"))
-    .values(delivered_at=bindparam("moment"))
-)
-_KEEP = Prepared(
-    lambda: insert_of_missing(deliveries).inline(),
-    columns=("take_id", "kind", "uri", "sha256", "bytes", "seconds", "verified_at"),
-)
-
-_VIDEO = deliveries.c.kind == "mp4"
-#: Which take of a row its video is of: the present one, else the newest that has one.
-VIDEO_TAKE = func.coalesce(
-    select(deliveries.c.take_id)
-    .where(deliveries.c.take_id == rows.c.take_id, _VIDEO)
-    .correlate(rows)
-    .scalar_subquery(),
-    select(takes.c.id)
-    .join(deliveries, deliveries.c.take_id == takes.c.id)
-    .where(takes.c.row_id == rows.c.id, _VIDEO)
-    .order_by(takes.c.number.desc())
-    .limit(1)
-    .correlate(rows)
-    .scalar_subquery(),
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -143,6 +106,19 @@ class Delivered:
     sha256: str
     bytes: int
     seconds: float | None = None
+
+
+#: Whether a take has a video in the store.
+HAS_VIDEO = Member(takes.c.files, literal_column("'mp4'")).is_not(None)
+#: The files of a take by kind (mp4, srt, vtt), in the order in which they were delivered.
+Files = Mapping[str, Delivered]
+
+_DELIVERED = Prepared(_TAKE.values(delivered_at=bindparam("moment")))
+_THERE = func.coalesce(takes.c.files, "{}")
+# Behind what is there, which stays: another process may have delivered a part of it.
+_KEEP = Prepared(
+    _TAKE.values(files=Joined(Joined(_THERE, bindparam("the_files", type_=Text)), _THERE))
+)
 
 
 @gathers
@@ -159,15 +135,17 @@ def deliver(
 ) -> bool:
     """Record verified files and move the row: `ready -> delivered`, or `held` where some lack.
 
-    With them is kept what was found when the video was looked at.
+    With them is kept what was found when the video was looked at. A video that is among them is the
+    row's from now on.
     """
-    if not move(connection, row, new, at=at, reason=reason, take=take):
+    has_video = any(file.kind == "mp4" for file in files)
+    if not move(connection, row, new, at=at, reason=reason, take=take, has_video=has_video):
         return False
-    keep_files(connection, take.id, files, at=at)
-    if findings is not None:
-        keep_findings(connection, take.id, findings)
+    keep_files(connection, take.id, files)
     if new == "delivered":
         later(connection, _DELIVERED, [{"the_take": take.id, "moment": at}])
+    if findings is not None:
+        keep_findings(connection, take.id, findings)
     return True
 
 
@@ -175,69 +153,128 @@ def add_delivery(
     connection: Connection, row: CampaignRow, take: Take, *, file: Delivered, at: float
 ) -> bool:
     """Record a verified file that a delivered take did not have; return False if it has it."""
-    if not insert_unless_there(connection, deliveries, _line(take.id, file, at)):
+    connection.execute(select(rows.c.id).where(rows.c.id == row.id).with_for_update()).all()
+    there = connection.scalar(select(takes.c.files).where(takes.c.id == take.id))
+    if file.kind in files_in(there):
         return False
+    keep_files(connection, take.id, [file])
+    if file.kind == "mp4":
+        present = (rows.c.id == row.id, rows.c.take_id == take.id)
+        connection.execute(update(rows).where(*present).values(video_take_id=take.id))
     note(connection, row, "repair", f"{file.kind} delivered afterwards", at=at, take=take)
     return True
 
 
-def keep_files(
-    connection: Connection, take_id: int, files: Sequence[Delivered], *, at: float
+def keep_files(connection: Connection, take_id: int, files: Iterable[Delivered]) -> None:
+    """Record those files of a take that are of a kind it does not have yet; its row is locked."""
+    if text := files_as_text({file.kind: file for file in files}):
+        later(connection, _KEEP, [{"the_take": take_id, "the_files": text}])
+
+
+def drop_files(
+    connection: Connection, row_id: int, take_ids: Collection[int], kinds: Collection[str]
 ) -> None:
-    """Record those files of a take that are of a kind it does not have yet."""
-    later(connection, _KEEP, [_line(take_id, file, at) for file in files])
+    """Record that the store has files of some takes of a row no more.
+
+    Without its video the row has that of the newest take which still has one.
+    """
+    connection.execute(select(rows.c.id).where(rows.c.id == row_id).with_for_update()).all()
+    mine = select(takes.c.id, takes.c.files).where(takes.c.row_id == row_id)
+    left: list[int] = []
+    for take_id, text in connection.execute(mine.order_by(takes.c.number)).all():
+        files = files_in(text)
+        if take_id in take_ids:
+            files = {kind: file for kind, file in files.items() if kind not in kinds}
+            this = update(takes).where(takes.c.id == take_id)
+            connection.execute(this.values(files=files_as_text(files)))
+        if "mp4" in files:
+            left.append(take_id)
+    lost = (rows.c.id == row_id, rows.c.video_take_id.not_in(left))
+    newest = left[-1] if left else None
+    connection.execute(update(rows).where(*lost).values(video_take_id=newest))
 
 
-def deliveries_of(connection: Connection, campaign_id: int) -> Mapping[int, list[Delivered]]:
-    """Return the verified files of a campaign, by take."""
-    mine = (takes.c.id == deliveries.c.take_id, takes.c.campaign_id == campaign_id)
-    return files_by_take(connection, *mine)
+def files_in(text: str | None) -> Files:
+    """Return the files of a take as the ledger keeps them."""
+    kept: dict[str, Any] = json.loads(text) if text else {}
+    return {kind: Delivered(kind=kind, **one) for kind, one in kept.items()}
 
 
-def files_by_take(
-    connection: Connection, *which: ColumnElement[bool]
-) -> Mapping[int, list[Delivered]]:
-    """Return verified files, by take, each take's in the order in which they were delivered."""
-    query = _FILES.query.add_columns(deliveries.c.take_id).where(*which)
-    found: dict[int, list[Delivered]] = {}
-    for line in connection.execute(query.order_by(deliveries.c.id)):
-        found.setdefault(line.take_id, []).append(_FILES.read(line))
-    return found
-
-
-_FILES = Records(Delivered, deliveries)
-
-
-def _line(take_id: int, file: Delivered, at: float) -> dict[str, object]:
-    return _FILES.line(file, take_id=take_id, verified_at=at)
+def files_as_text(files: Files) -> str | None:
+    """Return files as the ledger keeps them."""
+    kept = {kind: asdict(file) for kind, file in files.items()}
+    for one in kept.values():
+        del one["kind"]
+    return json.dumps(kept, ensure_ascii=False) if kept else None
 
 
 def is_of_another(connection: Connection, *, take: Take, row_id: int, sha256: str) -> bool:
     """Whether a file of this digest (hex) was delivered for another take of a row."""
-    query = (
-        select(deliveries.c.id)
-        .join(takes, takes.c.id == deliveries.c.take_id)
-        .where(takes.c.row_id == row_id, takes.c.id != take.id, deliveries.c.sha256 == sha256)
-    )
-    return connection.execute(query.limit(1)).first() is not None
-
-
-@lru_cache(maxsize=256)
-def checks_in(text: str | None) -> Mapping[str, str]:
-    """Return what was found when a video was looked at, as it is kept: most videos say the same."""
-    found: dict[str, str] = json.loads(text) if text else {}
-    return MappingProxyType(found)
+    others = (takes.c.row_id == row_id, takes.c.id != take.id)
+    found = connection.scalars(select(takes.c.files).where(*others))
+    return any(file.sha256 == sha256 for text in found for file in files_in(text).values())
 
 
 # The video of one take with its captions, its pictures, and what checks found wrong.
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TakeVideo:
-    """The video of one take: its files by kind, and its findings."""
+class FileCopy:
+    """A copy of a delivered file; `fault` says why it is not there (None: it was proved)."""
 
-    files: Mapping[str, Delivered]
-    findings: VideoFindings = field(default_factory=VideoFindings)
+    take_id: int
+    kind: str
+    uri: str
+    sha256: str
+    bytes: int
+    fault: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `rows --json` does."""
+        return {"kind": self.kind, "uri": self.uri, "held": self.fault}
+
+
+def copies_in(text: str | None) -> list[FileCopy]:
+    """Return the copies of a take as the ledger keeps them."""
+    return [FileCopy(**one) for one in json.loads(text)] if text else []
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TakeVideo:
+    """What there is of the video of a take, by its numbers in the ledger and in its row.
+
+    Without files it was never delivered, or these were deleted. `flagged` is how many checks found
+    something wrong, `copied` are copies at other places, also those on hold.
+    """
+
+    id: int
+    number: int
+    delivered_at: float | None
+    files: Files
+    checks: Mapping[str, str]
+    flagged: int
+    pictures: Mapping[PictureKind, StoredPicture]
+    copied: Sequence[FileCopy]
+
+    @property
+    def findings(self) -> VideoFindings:
+        """What was found when it was looked at."""
+        return VideoFindings(checks=self.checks, pictures=self.pictures)
+
+
+VIDEOS = Records(
+    TakeVideo,
+    takes,
+    reads={
+        "files": files_in, "checks": checks_in, "pictures": pictures_in, "copied": copies_in,
+    },
+    flagged=func.coalesce(takes.c.flagged, 0),
+)  # fmt: skip
+
+
+def videos_of(connection: Connection, *which: ColumnElement[bool]) -> dict[int, TakeVideo]:
+    """Return what there is of the videos of takes, by the numbers of these in the ledger."""
+    return {one.id: one for one in VIDEOS.all(connection, VIDEOS.query.where(*which))}
 
 
 def find_take_video(
@@ -245,19 +282,12 @@ def find_take_video(
 ) -> TakeVideo | None:
     """Return what is in the store of a take, by its number in its row; None where nothing is."""
     query = (
-        select(takes.c.id, takes.c.checks, takes.c.pictures)
-        .join(rows, rows.c.id == takes.c.row_id)
+        VIDEOS.query.join(rows, rows.c.id == takes.c.row_id)
         .join(campaigns, campaigns.c.id == rows.c.campaign_id)
         .where(campaigns.c.name == campaign, rows.c.row == row, takes.c.number == take)
     )
-    found = connection.execute(query).first()
-    files = files_by_take(connection, deliveries.c.take_id == found.id) if found else {}
-    if found is None or not files:
-        return None
-    return TakeVideo(
-        files={file.kind: file for file in files[found.id]},
-        findings=findings_in(found.checks, found.pictures),
-    )
+    found = VIDEOS.first(connection, query)
+    return found if found is not None and found.files else None
 
 
 def verdicts_of(connection: Connection, campaign_id: int) -> dict[str, str]:
@@ -268,8 +298,7 @@ def verdicts_of(connection: Connection, campaign_id: int) -> dict[str, str]:
     """
     query = (
         select(rows.c.row, takes.c.review, takes.c.flagged)
-        .select_from(rows)
-        .join(takes, takes.c.id == VIDEO_TAKE)
+        .join(takes, takes.c.id == rows.c.video_take_id)
         .where(rows.c.campaign_id == campaign_id)
     )
     return {
@@ -293,60 +322,26 @@ class WantedCopy:
     name: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FileCopy:
-    """A copy of a delivered file; `fault` says why it is not there (None: it was proved)."""
-
-    take_id: int
-    kind: str
-    uri: str
-    sha256: str
-    bytes: int
-    fault: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as `rows --json` does."""
-        return {"kind": self.kind, "uri": self.uri, "held": self.fault}
-
-
 def wanted_copies(connection: Connection, campaign_id: int) -> list[WantedCopy]:
     """Return the copies that the rows of a campaign want of their videos and captions."""
     query = (
-        _FILES.query.add_columns(rows.c.row, takes.c.number, takes.c.id, rows.c.copies)
-        .select_from(rows)
-        .join(takes, takes.c.id == VIDEO_TAKE)
-        .join(deliveries, deliveries.c.take_id == takes.c.id)
+        select(rows.c.row, takes.c.number, takes.c.id, takes.c.files, rows.c.copies)
+        .join(takes, takes.c.id == rows.c.video_take_id)
         .where(rows.c.campaign_id == campaign_id, rows.c.copies.is_not(None))
-        .order_by(rows.c.position, deliveries.c.id)
+        .order_by(rows.c.position)
     )
     return [
-        WantedCopy(
-            row=one.row,
-            take=one.number,
-            take_id=one.id,
-            file=_FILES.read(one),
-            place=place,
-            name=name,
-        )
-        for one in connection.execute(query)
-        for place, name in json.loads(one.copies)
+        WantedCopy(row=row, take=take, take_id=take_id, file=file, place=place, name=name)
+        for row, take, take_id, files, copies in connection.execute(query)
+        for file in files_in(files).values()
+        for place, name in json.loads(copies)
     ]
 
 
-def copies_of(
-    connection: Connection, campaign_id: int, *, numbers: Collection[int] | None = None
-) -> Mapping[int, list[FileCopy]]:
-    """Return the copies of a campaign's files, also those on hold, by take; with `numbers` those
-    of some rows."""
+def copies_of(connection: Connection, campaign_id: int) -> Mapping[int, list[FileCopy]]:
+    """Return the copies of a campaign's files, also those on hold, by take."""
     query = select(takes.c.id, takes.c.copied).where(takes.c.campaign_id == campaign_id, COPIED)
-    if numbers is not None:
-        query = query.where(takes.c.row_id.in_(list(numbers)))
     return {take_id: copies_in(text) for take_id, text in connection.execute(query)}
-
-
-def copies_in(text: str | None) -> list[FileCopy]:
-    """Return the copies of a take as the ledger keeps them."""
-    return [FileCopy(**one) for one in json.loads(text or "[]")]
 
 
 def note_copies(

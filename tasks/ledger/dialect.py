@@ -168,6 +168,13 @@ class Member(GenericFunction[str]):
     inherit_cache = True
 
 
+class Joined(GenericFunction[str]):
+    """Two JSON objects as one; of members that both have those of the second."""
+
+    type = String()
+    inherit_cache = True
+
+
 class Within(GenericFunction[bool]):
     """Whether a text has another one in it."""
 
@@ -194,6 +201,14 @@ def _member(element: Member, compiler: Any, **how: Any) -> str:
     if _is_sqlite(compiler):
         return f"json_extract({whole}, '$.' || {name})"
     return f"({whole}::json ->> {name})"
+
+
+@compiles(Joined)
+def _joined(element: Joined, compiler: Any, **how: Any) -> str:
+    first, second = (compiler.process(clause, **how) for clause in element.clauses)
+    if _is_sqlite(compiler):
+        return f"json_patch({first}, {second})"
+    return f"CAST(CAST({first} AS jsonb) || CAST({second} AS jsonb) AS text)"
 
 
 @compiles(Within)

@@ -315,12 +315,18 @@ def restore_take(connection: Connection, row: CampaignRow, past: PastTake, *, at
     if past.is_whole:
         drop_told(connection, row.campaign_id, row.id)
     take_id = _write_take(connection, row, past, known.id if known else None, at=at)
+    has_video = any(file.kind == "mp4" for file in past.files)
     connection.execute(
         update(rows)
         .where(rows.c.id == row.id)
-        .values(take_id=take_id, quoted=to_micro(past.quoted), nth=past.nth)
+        .values(
+            take_id=take_id,
+            quoted=to_micro(past.quoted),
+            nth=past.nth,
+            **({"video_take_id": take_id} if has_video else {}),
+        )
     )
-    keep_files(connection, take_id, past.files, at=at)
+    keep_files(connection, take_id, past.files)
     if past.files and past.checks:
         keep_findings(connection, take_id, VideoFindings(checks=past.checks))
     if past.files and past.review is not None:

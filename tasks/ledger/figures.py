@@ -31,7 +31,7 @@ from sqlalchemy import (
 from callsheet.tasks.ledger.schema import NOT_FIRST, VARIED, rows, takes
 from callsheet.tasks.ledger.statements import Prepared
 from callsheet.tasks.ledger.values import STATES, State
-from callsheet.tasks.values.amounts import from_micro
+from callsheet.tasks.values.amounts import as_number, from_micro
 
 NAMES = ("quoted", "reserved", "charged", "paid_before", "variance")
 
@@ -94,14 +94,43 @@ def figures_of(
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """How many rows of a campaign there are by state, and what their figures add up to."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tally:
+    """Rows by state, the sums of their figures over every run, and the budget."""
 
     rows: Mapping[State, int]
-    quoted: Decimal
-    paid_before: Decimal
-    variance: Decimal
+    quoted: Decimal = Decimal(0)
+    reserved: Decimal = Decimal(0)
+    charged: Decimal = Decimal(0)
+    paid_before: Decimal = Decimal(0)
+    variance: Decimal = Decimal(0)
+    budget: Decimal | None = None
+    #: The part of `charged` that another ledger paid for, and that was found.
+    found: Decimal = Decimal(0)
+
+    @property
+    def paid_here(self) -> Decimal:
+        """What runs with this ledger were charged."""
+        return self.charged - self.found
+
+    @property
+    def total(self) -> int:
+        """The number of rows."""
+        return sum(self.rows.values())
+
+    @property
+    def left(self) -> Decimal | None:
+        """What of the budget may still be set aside; below 0 where charges went beyond it."""
+        return None if self.budget is None else self.budget - self.reserved - self.charged
+
+    def credits_as_json(self) -> dict[str, int | float | None]:
+        """Return the amounts as JSON: the figures, the budget, and what is left of it."""
+        names = (*NAMES, "budget", "left")
+        return {name: as_number(getattr(self, name)) for name in names}
+
+    def as_json(self) -> dict[str, int]:
+        """Return the counts as JSON: `total`, then every state that has rows."""
+        return {"total": self.total, **{str(state): n for state, n in self.rows.items()}}
 
 
 # In these a row's only take is of the video that it asks for now.
@@ -142,7 +171,7 @@ def _paid_before() -> Select[Any]:
 _PAID_BEFORE = Prepared(_paid_before)
 
 
-def sums_of(connection: Connection, campaign_id: int) -> Sums:
+def sums_of(connection: Connection, campaign_id: int) -> Tally:
     """Return what the figures of a campaign's rows add up to, from indexes alone where it is so.
 
     What is set aside and charged is not among it: that is the campaign's account.
@@ -150,7 +179,7 @@ def sums_of(connection: Connection, campaign_id: int) -> Sums:
     this = {"campaign_id": campaign_id}
     counted = _COUNTS.execute(connection, this).all()
     by_state = {found.state: found.rows for found in counted}
-    return Sums(
+    return Tally(
         rows={state: by_state[state] for state in STATES if state in by_state},
         quoted=from_micro(sum(found.quoted for found in counted if found.state != "retired")),
         paid_before=from_micro(_PAID_BEFORE.execute(connection, this).scalar() or 0),

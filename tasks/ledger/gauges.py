@@ -16,18 +16,16 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, get_args
 
 from sqlalchemy import Connection, Engine, and_, case, exists, func, select, text
 
 from callsheet.tasks.ledger.accounts import ACCOUNTS, Account, day_of
-from callsheet.tasks.ledger.deliveries import VIDEO_TAKE
 from callsheet.tasks.ledger.figures import total
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.maintenance import size_of
 from callsheet.tasks.ledger.nightly_runs import NIGHTS, KeptNight
 from callsheet.tasks.ledger.records import Records
-from callsheet.tasks.ledger.row_selection import asked
 from callsheet.tasks.ledger.schema import (
     REVIEWED,
     accounts,
@@ -268,8 +266,8 @@ async def keep_counts(ledger: Ledger) -> None:
 
 
 By = Literal["tool", "language", "ratio"]
-#: What videos are told apart by, and the member of a request that says it.
-KINDS: Mapping[By, str] = {"tool": "tool", "language": "language", "ratio": "aspect_ratio"}
+#: What videos are told apart by.
+KINDS: tuple[By, ...] = get_args(By)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -317,13 +315,13 @@ def keep_rates(connection: Connection, campaign_id: int, by: By | None = None) -
         .group_by(takes.c.row_id)
         .subquery()
     )
-    reviewed = exists().where(takes.c.id == VIDEO_TAKE, REVIEWED).correlate(rows)
-    open_still = case((and_(VIDEO_TAKE.is_not(None), ~reviewed), 1))
-    name = func.coalesce(asked(KINDS[by]), "") if by else func.coalesce(None, "")
+    reviewed = exists().where(takes.c.id == rows.c.video_take_id, REVIEWED).correlate(rows)
+    open_still = case((and_(rows.c.video_take_id.is_not(None), ~reviewed), 1))
+    name = func.coalesce(rows.c[by], "") if by else func.coalesce(None, "")
     query = (
         select(
             name.label("name"),
-            func.count(VIDEO_TAKE).label("videos"),
+            func.count(rows.c.video_take_id).label("videos"),
             func.coalesce(total(mine.c.kept), 0).label("kept"),
             func.coalesce(total(mine.c.rejected), 0).label("rejected"),
             func.coalesce(total(mine.c.charged), 0).label("charged"),

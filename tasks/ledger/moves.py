@@ -25,7 +25,9 @@ _MOVED = _THIS.values(
 )
 _MOVE = Prepared(_MOVED)
 # What is observed of a take says nothing of the one that came after it.
-_MOVE_OF_TAKE = Prepared(_MOVED.where(rows.c.take_id == bindparam("the_take")))
+_MOVED_OF_TAKE = _MOVED.where(rows.c.take_id == bindparam("the_take"))
+_MOVE_OF_TAKE = Prepared(_MOVED_OF_TAKE)
+_MOVE_TO_VIDEO = Prepared(_MOVED_OF_TAKE.values(video_take_id=bindparam("the_take")))
 _BEGIN = Prepared(_MOVED.values(take_id=bindparam("take")))
 _REMARK = _THIS.values(reason=bindparam("the_reason"))
 _STILL = (
@@ -55,11 +57,13 @@ def move(
     reason: str | None = None,
     words: str | None = None,
     take: Take | None = None,
+    has_video: bool = False,
 ) -> bool:
     """Move a row, as it was read, to `new` and write the event; return False if it has moved on.
 
     A `reason` stays next to the row for people, `words` stand in the event alone. With a `take` it
-    is a move for what became of that take: a row that has another one by now has moved on.
+    is a move for what became of that take: a row that has another one by now has moved on. If the
+    take `has_video`, that is the row's from now on.
 
     Raises UnknownMove for a pair that `TRANSITIONS` does not list.
     """
@@ -70,7 +74,8 @@ def move(
     if take is None:
         changed = _MOVE.execute(connection, values)
     else:
-        changed = _MOVE_OF_TAKE.execute(connection, {**values, "the_take": take.id})
+        statement = _MOVE_TO_VIDEO if has_video else _MOVE_OF_TAKE
+        changed = statement.execute(connection, {**values, "the_take": take.id})
     if changed.rowcount != 1:
         return False
     states = {"old": row.state, "new": new}

@@ -24,7 +24,8 @@ class Records(Generic[R]):
     What is joined or computed is among the others, by the name of its field; so is a record within
     the record, which is None where its first column is null. A field that has no column keeps its
     default. `joined` is what the columns are selected from, where that is more than the table;
-    `words` names fields that are kept as words with such a separator between them.
+    `words` names fields that are kept as words with such a separator between them, `reads` what
+    reads fields that are kept in a form of their own.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class Records(Generic[R]):
         *,
         joined: FromClause | None = None,
         words: Mapping[str, str] | None = None,
+        reads: Mapping[str, Callable[[Any], Any]] | None = None,
         **others: ColumnElement[Any] | Records[Any],
     ) -> None:
         self._kind = kind
@@ -46,8 +48,10 @@ class Records(Generic[R]):
             if one is not None and not isinstance(one, Records)
         }
         self._names = tuple(columns)
-        self._codecs = _codecs(kind, columns, words or {})
+        reads = reads or {}
+        self._codecs = _codecs(kind, columns.keys() - reads.keys(), words or {})
         self._reads = [(name, codec[0]) for name, codec in self._codecs.items()]
+        self._reads += reads.items()
         #: What a field's column is called, where it is one of the table's.
         self._own = {n: str(one.key) for n, one in columns.items() if table.c.contains_column(one)}
         self._is_renamed = any(name != column for name, column in self._own.items())

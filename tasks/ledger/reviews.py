@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, get_args
 
-from sqlalchemy import Connection, and_, exists, insert, select, update
+from sqlalchemy import Connection, and_, insert, select, update
 
+from callsheet.tasks.ledger.deliveries import HAS_VIDEO, files_in
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move, storable
 from callsheet.tasks.ledger.records import Records
-from callsheet.tasks.ledger.schema import REVIEWED, deliveries, events, rows, takes
+from callsheet.tasks.ledger.schema import REVIEWED, events, rows, takes
 from callsheet.tasks.ledger.values import CampaignRow, rows_by_number
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 from callsheet.tasks.runtime.redact import control_fault
@@ -225,7 +226,6 @@ _VIDEOS = Records(
     row=rows.c.row,
     take=takes.c.number,
 )
-_HAS_VIDEO = exists().where(deliveries.c.take_id == takes.c.id, deliveries.c.kind == "mp4")
 
 
 def _video(connection: Connection, take_id: int) -> _VideoFile:
@@ -241,7 +241,7 @@ def _video(connection: Connection, take_id: int) -> _VideoFile:
 
 
 def _videos(connection: Connection, take_ids: Sequence[int]) -> list[_VideoFile]:
-    return _VIDEOS.all(connection, _VIDEOS.query.where(takes.c.id.in_(take_ids), _HAS_VIDEO))
+    return _VIDEOS.all(connection, _VIDEOS.query.where(takes.c.id.in_(take_ids), HAS_VIDEO))
 
 
 def _hold(connection: Connection, videos: Sequence[_VideoFile]) -> None:
@@ -307,19 +307,13 @@ def deliver_kept(connection: Connection, take_ids: Sequence[int], *, at: float) 
     was held for nothing but what a check found."""
     for page in pages_of(take_ids):
         query = (
-            select(rows.c.id, rows.c.take_id)
+            select(rows.c.id, takes.c.files)
             .join(takes, takes.c.id == rows.c.take_id)
             .where(takes.c.id.in_(page), rows.c.state == "held", takes.c.flagged > 0)
         )
-        held = {one.id: one.take_id for one in connection.execute(query)}
-        if not held:
-            continue
-        there: dict[int, set[str]] = {}
-        files = select(deliveries.c.take_id, deliveries.c.kind)
-        for take, kind in connection.execute(files.where(deliveries.c.take_id.in_(held.values()))):
-            there.setdefault(take, set()).add(kind)
+        held = {one.id: files_in(one.files) for one in connection.execute(query)}
         for row in rows_by_number(connection, sorted(held)):
-            if row.take is None or not {"mp4", *row.captions} <= there.get(held[row.id], set()):
+            if row.take is None or not {"mp4", *row.captions} <= held[row.id].keys():
                 continue
             words = "a person keeps it"
             if move(connection, row, "delivered", at=at, words=words, take=row.take):

@@ -13,24 +13,26 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    FromClause,
-    Label,
-    Select,
     and_,
     func,
     select,
     text,
 )
 
-from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, checks_in
+from callsheet.tasks.ledger.deliveries import Files, checks_in, files_in
 from callsheet.tasks.ledger.dialect import dialect_of
-from callsheet.tasks.ledger.figures import FIGURES, NAMES
 from callsheet.tasks.ledger.records import Records
-from callsheet.tasks.ledger.row_pages import ShownRow, ShownTake, rows_by_id, shown_takes
-from callsheet.tasks.ledger.schema import deliveries, events, rows, takes
+from callsheet.tasks.ledger.row_views import (
+    ShownRow,
+    ShownTake,
+    rows_by_id,
+    sent_key,
+    shown_takes,
+    stream,
+)
+from callsheet.tasks.ledger.schema import events, rows, takes
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.values.amounts import from_micro
-from callsheet.tasks.values.briefs import canonical_json
 
 #: Events that are read at once at most.
 MOST = 500
@@ -162,82 +164,58 @@ STRIDE = 500
 
 Line = Mapping[str, Any]
 
-_VIDEOS, _SRT, _VTT = (deliveries.alias(kind) for kind in ("videos", "srts", "vtts"))
-_FILES: list[Label[Any]] = [
-    _VIDEOS.c.uri.label("video"),
-    _VIDEOS.c.sha256.label("sha256"),
-    _VIDEOS.c.bytes.label("bytes"),
-    _VIDEOS.c.seconds.label("seconds"),
-    _SRT.c.uri.label("srt"),
-    _VTT.c.uri.label("vtt"),
-]
-#: What people said of a video, and what was found when it was looked at.
-_SAID = ("review", "review_reason", "review_note", "reviewed_by", "reviewed_at")
-_TAKE = [
-    takes.c.number.label("take"),
-    takes.c.key,
-    takes.c.body,
-    takes.c.video_id,
-]
+_AMOUNTS = ("quoted", "reserved", "charged")
+_OF_TAKE = (
+    "key", "video_id", "digest", "nth", "cost_center", *_AMOUNTS, "intended_at", "accepted_at",
+    "refused_at", "ready_at", "delivered_at", "abandoned_at", "review", "review_reason",
+    "review_note", "reviewed_by", "reviewed_at",
+)  # fmt: skip
 
 
 def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
     """Yield every row with its figures, its present take, and its video, of whichever take."""
-    own = (
-        rows.c.row, rows.c.line, rows.c.state, rows.c.reason, rows.c.since, rows.c.operation,
-        rows.c.request, rows.c.digest, rows.c.captions, rows.c.enabled, rows.c.priority,
-        rows.c.tags, rows.c.cost_center, rows.c.notes, rows.c.max_credits, rows.c.quoted_at,
-    )  # fmt: skip
-    figures = FIGURES.where(rows.c.campaign_id == campaign_id).subquery()
-    made = takes.alias("made")
-    query = (
-        select(
-            *own,
-            *(figures.c[name] for name in NAMES),
-            *_TAKE,
-            made.c.number.label("video_take"),
-            *_FILES,
-            *(made.c[name] for name in (*_SAID, "checks")),
-        )
-        .select_from(rows)
-        .join(figures, figures.c.id == rows.c.id)
-        .outerjoin(takes, takes.c.id == rows.c.take_id)
-        .outerjoin(made, made.c.id == VIDEO_TAKE)
-    )
-    for found in _stream(connection, _with_files(query, made), campaign_id):
-        line = _plain(found)
-        asked = json.loads(line.pop("request"))
-        line["title"] = asked.get("title") or asked.get("topic")
-        line["tags"] = json.loads(line["tags"])
-        line["captions"] = line["captions"].split()
-        line["enabled"] = bool(line["enabled"])
-        yield line
+    for row in stream(connection, campaign_id):
+        yield {
+            **row._asdict(),
+            "title": row.asked_title,
+            "take": row.take or None,
+            "captions": row.captions_text.split(),
+            "tags": list(row.tags),
+            "enabled": bool(row.enabled),
+            "max_credits": from_micro(row.max_credits_micro),
+            **asdict(row.figures),
+            "key": sent_key(row.key, row.body),
+            "review": row.verdict,
+            **_of_files(row.files),
+            "checks": _wrong(row.checks),
+        }
 
 
 def take_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
     """Yield every take with its files and the tags of its row; `present`: it is its take now."""
-    moments = [one for one in takes.c if one.name.endswith("_at") and one.name not in _SAID]
     query = (
         select(
             rows.c.row,
-            rows.c.tags,
+            takes.c.number.label("take"),
             (rows.c.take_id == takes.c.id).label("present"),
-            *_TAKE,
-            takes.c.nth,
-            takes.c.digest,
-            takes.c.cost_center,
-            takes.c.quoted,
-            takes.c.reserved,
-            takes.c.charged,
-            *moments,
-            *_FILES,
-            *(takes.c[name] for name in (*_SAID, "checks")),
+            *(takes.c[name] for name in _OF_TAKE),
+            *(rows.c.tags, takes.c.body, takes.c.files, takes.c.checks),
         )
-        .select_from(rows)
         .join(takes, takes.c.row_id == rows.c.id)
+        .where(rows.c.campaign_id == campaign_id)
+        .order_by(rows.c.position, rows.c.id, takes.c.number)
     )
-    for found in _stream(connection, _with_files(query), campaign_id, takes.c.number):
-        yield {**_plain(found), "tags": json.loads(found["tags"])}
+    with connection.execution_options(yield_per=STRIDE).execute(query) as found:
+        for one in found:
+            line = one._asdict()
+            yield {
+                **line,
+                **{name: from_micro(line[name]) for name in _AMOUNTS},
+                "tags": json.loads(one.tags),
+                "key": sent_key(one.key, one.body),
+                **_of_files(files_in(one.files)),
+                "checks": _wrong(checks_in(one.checks)),
+            }
 
 
 def event_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
@@ -247,36 +225,16 @@ def event_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
         yield from (asdict(_EVENTS.read(line)) for line in found)
 
 
-def _with_files(query: Select[Any], made: FromClause = takes) -> Select[Any]:
-    for files, kind in ((_VIDEOS, "mp4"), (_SRT, "srt"), (_VTT, "vtt")):
-        mine = and_(files.c.take_id == made.c.id, files.c.kind == kind)
-        query = query.outerjoin(files, mine)
-    return query
+def _of_files(files: Files) -> dict[str, Any]:
+    video, uris = files.get("mp4"), {kind: file.uri for kind, file in files.items()}
+    return {
+        "video": uris.get("mp4"),
+        **{name: getattr(video, name, None) for name in ("sha256", "bytes", "seconds")},
+        **{kind: uris.get(kind) for kind in ("srt", "vtt")},
+    }
 
 
-def _stream(
-    connection: Connection, query: Select[Any], campaign_id: int, *order: Any
-) -> Iterator[Line]:
-    query = query.where(rows.c.campaign_id == campaign_id)
-    query = query.order_by(rows.c.position, rows.c.id, *order)
-    with connection.execution_options(yield_per=STRIDE).execute(query) as found:
-        for line in found:
-            yield line._asdict()
-
-
-def _plain(found: Line) -> dict[str, Any]:
-    """Return a line with amounts as such, and a key only where it was sent."""
-    line = dict(found)
-    for name in (*NAMES, "max_credits"):
-        if name in line:
-            line[name] = from_micro(line[name])
-    if "body" in line:
-        body, key = line.pop("body"), line["key"]
-        keyed = key is not None and canonical_json(key) in bytes(body)
-        line["key"] = key if keyed else None
-    if "checks" in line:
-        # What is wrong, as people read it: most videos have nothing to tell.
-        checks = checks_in(line["checks"]).items()
-        wrong = [f"{name}: {words}" for name, words in checks if words != "ok"]
-        line["checks"] = "; ".join(wrong) or None
-    return line
+def _wrong(checks: Mapping[str, str]) -> str | None:
+    """Return what is wrong, as people read it: most videos have nothing to tell."""
+    wrong = [f"{name}: {words}" for name, words in checks.items() if words != "ok"]
+    return "; ".join(wrong) or None

@@ -10,30 +10,23 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, tally_of
-from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, Delivered, files_by_take
-from callsheet.tasks.ledger.figures import Figures, figures_of
-from callsheet.tasks.ledger.records import Records
-from callsheet.tasks.ledger.reviews import REVIEWS, Review
 from callsheet.tasks.ledger.row_selection import (
     RowFilter,
-    asked,
     is_walked,
     matching,
     video,
     with_video,
 )
-from callsheet.tasks.ledger.schema import REVIEWED, deliveries, rows, takes
-from callsheet.tasks.ledger.values import STATES, TAKES, State, Take
+from callsheet.tasks.ledger.row_views import ShownRow, rows_by_id
+from callsheet.tasks.ledger.schema import REVIEWED, rows, takes
+from callsheet.tasks.ledger.values import STATES, State
 from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.runtime.redact import one_line
-from callsheet.tasks.values.briefs import VARIANT_OF, variant_of
 
 #: sheet: its order. since: what changed last comes first. worst: videos with most that is wrong
 #: come first, then the order of the sheet.
@@ -42,71 +35,6 @@ SORTS: tuple[Sort, ...] = get_args(Sort)
 #: Rows of one page, unless someone asks for fewer; more are not given.
 PAGE = 100
 MOST = 500
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ShownTake:
-    """A take with its files, and what was found and said of its video."""
-
-    take: Take
-    files: Sequence[Delivered] = ()
-    review: Review | None
-    checks: Mapping[str, str]
-    flagged: int
-    pictures: Mapping[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ShownRow:
-    """A row as a line or a video's card shows it; amounts in credits, moments in Unix seconds.
-
-    What is said of the video is said of the newest that the row has, of whichever take:
-    `video_take`
-    is its number, `video_id` its number in the ledger; without a video both are None. `checks` is
-    what was found when the video was looked at: name to "ok" or what is wrong. `files` are the
-    kinds that are in the store: mp4, srt, vtt.
-    """
-
-    id: int
-    row: str
-    title: str
-    state: State
-    since: float
-    reason: str | None
-    operation: str
-    tool: str | None
-    language: str | None
-    ratio: str | None
-    tags: tuple[str, ...]
-    notes: str | None
-    take: int
-    figures: Figures = field(default_factory=Figures)
-    video_id: int | None = None
-    video_take: int | None = None
-    delivered_at: float | None = None
-    seconds: float | None = None
-    files: Sequence[str] = ()
-    review: Review | None = None
-    checks: Mapping[str, str] = field(default_factory=dict)
-    flagged: int = 0
-    pictures: Mapping[str, Any] = field(default_factory=dict)
-    #: The id of the row that a matrix made it from.
-    variant_of: str | None = None
-
-    @property
-    def quoted(self) -> Decimal | None:
-        """What its next or present take is to cost."""
-        return self.figures.quoted
-
-    @property
-    def charged(self) -> Decimal | None:
-        """What all its takes have cost."""
-        return self.figures.charged
-
-    @property
-    def verdict(self) -> str | None:
-        """keep, reject, or None where not reviewed yet."""
-        return self.review.verdict if self.review else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +98,7 @@ def video_of_take(
     Without a number that of the row's newest video. None where there is none.
     """
     mine = (rows.c.campaign_id == campaign_id, rows.c.row == row)
-    query = select(VIDEO_TAKE).select_from(rows).where(*mine)
+    query = select(rows.c.video_take_id).where(*mine)
     if take is not None:
         query = select(takes.c.id).join(rows, rows.c.id == takes.c.row_id)
         query = query.where(*mine, takes.c.number == take)
@@ -307,74 +235,6 @@ def _worst(
     return [_Place(float(flags), position, number) for flags, position, number in found]
 
 
-def shown_takes(connection: Connection, *which: ColumnElement[bool]) -> list[ShownTake]:
-    """Return takes with all that is known of them, of each row the newest first."""
-    query = _TAKES.query.where(*which).order_by(takes.c.row_id, takes.c.number.desc())
-    found = _TAKES.all(connection, query)
-    files = files_by_take(connection, deliveries.c.take_id.in_([one.take.id for one in found]))
-    return [replace(one, files=files.get(one.take.id, ())) for one in found]
-
-
-_TAKES = Records(
-    ShownTake,
-    takes,
-    take=TAKES,
-    review=REVIEWS,
-    flagged=func.coalesce(takes.c.flagged, 0),
-)
-_PRESENT = takes.alias("present")
-_ROWS = Records(
-    ShownRow,
-    rows,
-    joined=rows.outerjoin(_PRESENT, _PRESENT.c.id == rows.c.take_id),
-    title=func.coalesce(func.nullif(asked("title"), ""), asked("topic"), rows.c.row),
-    tool=asked("tool"),
-    language=asked("language"),
-    ratio=asked("aspect_ratio"),
-    take=func.coalesce(_PRESENT.c.number, 0),
-    video_id=VIDEO_TAKE,
-)
-
-
-def rows_by_id(
-    connection: Connection, campaign_id: int, numbers: Sequence[int]
-) -> dict[int, ShownRow]:
-    """Return some rows of a campaign by their numbers in the ledger."""
-    if not numbers:
-        return {}
-    query = _ROWS.query.add_columns(rows.c.cells).where(rows.c.id.in_(numbers))
-    figures = figures_of(connection, campaign_id, numbers=numbers)
-    found: dict[int, ShownRow] = {}
-    for line in connection.execute(query):
-        row = _ROWS.read(line)
-        # Few rows have one, and a script may be long: JSON is read only where it is worth it.
-        whose = variant_of(json.loads(line.cells)) if VARIANT_OF in line.cells else None
-        title = one_line(row.title)
-        found[row.id] = replace(row, title=title, figures=figures[row.id], variant_of=whose)
-    # By their numbers, one after the other: joined at once they are a plan that a database without
-    # statistics may go wrong about.
-    videos = [row.video_id for row in found.values() if row.video_id is not None]
-    made = {one.take.id: one for one in shown_takes(connection, takes.c.id.in_(videos))}
-    return {
-        number: row if row.video_id is None else _with_video(row, made[row.video_id])
-        for number, row in found.items()
-    }
-
-
-def _with_video(row: ShownRow, made: ShownTake) -> ShownRow:
-    return replace(
-        row,
-        video_take=made.take.number,
-        delivered_at=made.take.delivered_at,
-        seconds=next((file.seconds for file in made.files if file.kind == "mp4"), None),
-        files=[file.kind for file in made.files],
-        review=made.review,
-        checks=made.checks,
-        flagged=made.flagged,
-        pictures=made.pictures,
-    )
-
-
 # How many rows of a campaign there are of a kind, for anyone who chooses among them. Reads only.
 
 
@@ -422,12 +282,11 @@ def page_figures(
 
 def _reviews(connection: Connection, campaign_id: int) -> dict[str, int]:
     """Return how many rows have a video with each verdict, and `none` with none."""
-    query = with_video(select(func.count()).select_from(rows))
-    query = query.where(rows.c.campaign_id == campaign_id, video.c.id.is_not(None))
-    videos = connection.scalar(query) or 0
+    counted = select(func.count(rows.c.video_take_id)).where(rows.c.campaign_id == campaign_id)
+    videos = connection.scalar(counted) or 0
     # By their index: a look at every take would read what was asked for, too.
     said = select(takes.c.review, func.count()).join(rows, rows.c.id == takes.c.row_id)
-    mine = (takes.c.campaign_id == campaign_id, REVIEWED, takes.c.id == VIDEO_TAKE)
+    mine = (takes.c.campaign_id == campaign_id, REVIEWED, takes.c.id == rows.c.video_take_id)
     found: dict[str, int] = dict(
         connection.execute(said.where(*mine).group_by(takes.c.review)).tuples().all()
     )

@@ -27,7 +27,6 @@ from sqlalchemy import (
     true,
 )
 
-from callsheet.tasks.ledger.deliveries import VIDEO_TAKE
 from callsheet.tasks.ledger.dialect import Folded, Member, Within
 from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import FLAGGED as FLAGGED_TAKE
@@ -83,19 +82,7 @@ video = takes.alias("video")
 
 def with_video(query: Select[Any]) -> Select[Any]:
     """Put the take of each row's video next to the row."""
-    # By row and campaign as well: PostgreSQL would else read the takes of all campaigns for a page.
-    mine = and_(
-        video.c.campaign_id == rows.c.campaign_id,
-        video.c.row_id == rows.c.id,
-        video.c.id == VIDEO_TAKE,
-    )
-    return query.outerjoin(video, mine)
-
-
-def asked(name: str) -> ColumnElement[str]:
-    """Return a member of what a row asks of the service, by a name of ours, as text."""
-    # No parameter, with which it would be another expression each time to PostgreSQL.
-    return Member(rows.c.request, literal_column(f"'{name}'"))
+    return query.outerjoin(video, video.c.id == rows.c.video_take_id)
 
 
 def is_walked(connection: Connection, campaign_id: int, which: RowFilter) -> bool:
@@ -182,16 +169,14 @@ def _of_words(which: RowFilter) -> Iterator[ColumnElement[bool]]:
     if which.tag:
         # As it stands in the list, with its quotes: a part of another tag is none.
         yield _holds(rows.c.tags, json.dumps(which.tag, ensure_ascii=False))
-    for name, value in (
-        ("language", which.language),
-        ("aspect_ratio", which.ratio),
-        ("tool", which.tool),
-    ):
-        if value:
-            yield asked(name) == value
+    for name in ("language", "ratio", "tool"):
+        if value := getattr(which, name):
+            yield rows.c[name] == value
     if which.q and which.q.strip():
         words = which.q.strip()
-        said = (rows.c.row, asked("title"), asked("topic"), rows.c.reason)
+        # No parameter, with which it would be another expression each time to PostgreSQL.
+        topic = Member(rows.c.request, literal_column("'topic'"))
+        said = (rows.c.row, rows.c.title, topic, rows.c.reason)
         yield or_(*(_holds(one, words) for one in said))
 
 
@@ -342,7 +327,7 @@ class Variety:
 
 def variety_of(connection: Connection, campaign_id: int) -> Variety:
     """Return what the rows of a campaign ask for; a look at every row."""
-    columns = [asked(name) for name in ("language", "aspect_ratio", "tool")]
+    columns = (rows.c.language, rows.c.ratio, rows.c.tool)
     mine = select(*columns, func.count()).where(rows.c.campaign_id == campaign_id)
     found: tuple[Counter[str], ...] = (Counter(), Counter(), Counter())
     for *values, number in connection.execute(mine.group_by(*columns)):

@@ -25,9 +25,9 @@ from sqlalchemy import (
 
 #: The newest migration: `callsheet ledger upgrade` brings an older ledger to it; a newer one is
 #: refused.
-REVISION = "0026"
+REVISION = "0028"
 #: The oldest that a program can upgrade: of the first release. What came before is refused.
-FIRST = "0026"
+FIRST = "0028"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.
 VERSION_TABLE = "callsheet_version"
@@ -114,6 +114,14 @@ rows = Table(
     Column("since", Float, nullable=False),
     Column("reason", Text),
     Column("operation", String(40), nullable=False),
+    # What rows are told apart by: the same as in `request` and `cells`, which are JSON. As `title`
+    # its topic, where it has none.
+    Column("title", Text),
+    Column("tool", Text),
+    Column("language", Text),
+    Column("ratio", Text),
+    Column("brand", Text),
+    Column("variant_of", String(200)),
     Column("request", Text, nullable=False),
     Column("digest", String(64), nullable=False),
     Column("nth", Integer, nullable=False, default=1),
@@ -141,14 +149,16 @@ rows = Table(
     Column("deliver_after", Float),
     Column("deliver_by", Float),
     Column("take_id", Id),
+    # The take whose video is the row's, which may be an earlier one; null while it has none.
+    Column("video_take_id", Id),
     # The number of the worker that has it, or had it last, which grows: of two who believe that
     # they have a row one is known to be wrong.
     Column("claim", BigInteger),
     # The id that it had first, where it was renamed: its keys are made of it.
     Column("first_id", String(200)),
     UniqueConstraint("campaign_id", "row"),
-    # All that counting rows by state, with their prices, needs to look at.
-    Index(None, "campaign_id", "state", "quoted", "take_id"),
+    # All that counting rows by state, with their prices, and videos needs to look at.
+    Index("ix_rows_counts", "campaign_id", "state", "quoted", "take_id", "video_take_id"),
     # In the order of the sheet, page by page.
     Index(None, "campaign_id", "position", "id"),
 )
@@ -225,6 +235,9 @@ takes = Table(
     Column("review_note", Text),
     Column("reviewed_by", String(200)),
     Column("reviewed_at", Float),
+    # What of it is in the store, verified there, as JSON: each kind (mp4, srt, vtt) with uri,
+    # sha256, bytes and seconds, in the order of delivery. Changed under the row's lock.
+    Column("files", Text),
     # Its files at the other places that they are copied to, as JSON: proved to be the same there,
     # or why they are not. Changed by whoever has the campaign's lease.
     Column("copied", Text),
@@ -278,20 +291,6 @@ earlier_takes = Table(
     Column("why", Text),
     Column("allowed_at", Float),
     Column("allowed_by", String(200)),
-)
-
-deliveries = Table(
-    "deliveries",
-    metadata,
-    Column("id", Id, primary_key=True),
-    Column("take_id", Id, ForeignKey("takes.id"), nullable=False),
-    Column("kind", String(8), nullable=False),
-    Column("uri", Text, nullable=False),
-    Column("sha256", String(64), nullable=False),
-    Column("bytes", BigInteger, nullable=False),
-    Column("seconds", Float),
-    Column("verified_at", Float, nullable=False),
-    UniqueConstraint("take_id", "kind"),
 )
 
 events = Table(

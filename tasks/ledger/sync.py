@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Insert, Update, bindparam, insert, select, update
+from sqlalchemy import Connection, Insert, Update, bindparam, func, insert, select, update
 
+from callsheet.tasks.ledger.deliveries import HAS_VIDEO
 from callsheet.tasks.ledger.diff import Diff, RowDiff, diff_rows, diff_sheet
 from callsheet.tasks.ledger.figures import Outline, pages_of
 from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.renames import may_be_renamed, rename_row
-from callsheet.tasks.ledger.schema import campaigns, rows
+from callsheet.tasks.ledger.schema import campaigns, rows, takes
 from callsheet.tasks.ledger.values import ROWS, TRANSITIONS, CampaignRow, State
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.values.amounts import to_micro
@@ -30,9 +31,12 @@ _INSERT = insert(rows)
 #: Added to the position of a row that left: more than a sheet has rows.
 GONE = 10_000_000
 _WISHES = ("position", "line", "captions", "enabled", "priority", "max_credits", "tags",
-           "cost_center", "notes", "deliver_after", "deliver_by", "name", "copies", "cells",
-           "wishes")  # fmt: skip
-_BRIEF = ("operation", "request", "digest", "nth", "take_id", "quoted", "retries")
+           "cost_center", "notes", "deliver_after", "deliver_by", "name", "copies", "brand",
+           "variant_of", "cells", "wishes")  # fmt: skip
+#: What rows are told apart by, and the member of what they ask for that says it.
+_TRAITS = {"tool": "tool", "language": "language", "ratio": "aspect_ratio"}
+_BRIEF = ("operation", "title", *_TRAITS, "request", "digest", "nth", "take_id", "quoted",
+          "retries")  # fmt: skip
 _ROW = update(rows).where(rows.c.id == bindparam("the_row"))
 _SET_PLACE = _ROW.values(position=bindparam("new_position"), line=bindparam("new_line"))
 _SET_WISHES = _ROW.values({name: bindparam(f"new_{name}") for name in _WISHES})
@@ -40,7 +44,15 @@ _SET_WISHES = _ROW.values({name: bindparam(f"new_{name}") for name in _WISHES})
 _FILES = ("name", "copies", "wishes")
 _SET_OTHERS = _ROW.values({name: bindparam(f"new_{name}") for name in set(_WISHES) - {*_FILES}})
 _SET_REASON = _ROW.values(reason=bindparam("new_reason"))
-_SET_BRIEF = _ROW.values({name: bindparam(f"new_{name}") for name in _BRIEF} | {"quoted_at": None})
+#: The take that the row has again, where that has a video, else the one whose video it shows.
+_SHOWN = func.coalesce(
+    select(takes.c.id).where(takes.c.id == bindparam("new_take_id"), HAS_VIDEO).scalar_subquery(),
+    rows.c.video_take_id,
+)
+_SET_BRIEF = _ROW.values(
+    {name: bindparam(f"new_{name}") for name in _BRIEF}
+    | {"quoted_at": None, "video_take_id": _SHOWN}
+)
 #: Changes that are written at a time, so that they need not all be in memory.
 STRIDE = 2000
 #: Rows that are compared by themselves, at most; beyond it all rows are.
@@ -180,8 +192,12 @@ def _new_row(
 
 
 def _asked(brief: Brief) -> dict[str, Any]:
+    asked = brief.request
+    traits = {name: asked.get(member) for name, member in _TRAITS.items()}
+    traits["title"] = asked.get("title") or asked.get("topic")
     return {
         "operation": brief.operation,
+        **{name: str(value) if value else None for name, value in traits.items()},
         "request": canonical_json(brief.request).decode(),
         "digest": brief.digest,
     }

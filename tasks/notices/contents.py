@@ -29,8 +29,9 @@ from callsheet.tasks.ledger.notices import (
     plans_expiring,
     still_to_pay,
 )
-from callsheet.tasks.ledger.row_pages import rows_by_id, shown_rows
+from callsheet.tasks.ledger.row_pages import shown_rows
 from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.ledger.row_views import rows_by_id
 from callsheet.tasks.ledger.sessions import all_links
 from callsheet.tasks.ledger.values import NEEDS_PERSON, UNDER_WAY
 from callsheet.tasks.nights.calendar import next_due

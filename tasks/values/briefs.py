@@ -91,6 +91,11 @@ class Brief:
         return variant_of(self.cells)
 
     @property
+    def brand(self) -> str | None:
+        """The brand that the sheet names for it."""
+        return brand_of(self.cells)
+
+    @property
     def earlier_id(self) -> str | None:
         """An id that the row may have had: its `was`, or the row that a matrix made it from."""
         return self.was or self.variant_of

@@ -16,8 +16,9 @@ from typing import Any
 from sqlalchemy import Connection, insert, update
 
 from callsheet.tasks.ledger.campaigns import ensure_campaign
+from callsheet.tasks.ledger.deliveries import Delivered, files_as_text
 from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.ledger.schema import campaigns, deliveries, events, rows, takes
+from callsheet.tasks.ledger.schema import campaigns, events, rows, takes
 from callsheet.tasks.ledger.sync import sync_sheet
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.sheet import read_sheet
@@ -69,11 +70,11 @@ async def _fill(sheet: Path, file: Path) -> None:
 def _deliver(connection: Connection, made: list[CampaignRow], now: float) -> None:
     """Write what a run leaves of rows: their takes, files and events."""
     connection.execute(insert(takes), [_take(row, now) for row in made])
-    connection.execute(insert(deliveries), [file for row in made for file in _files(row, now)])
     connection.execute(insert(events), [event for row in made for event in _events(row, now)])
     done = {"state": "delivered", "since": now, "quoted": COST, "quoted_at": now, "approved": COST}
+    own = {"take_id": rows.c.id, "video_take_id": rows.c.id}
     this = rows.c.id.between(made[0].id, made[-1].id)
-    connection.execute(update(rows).where(this).values(**done, take_id=rows.c.id))
+    connection.execute(update(rows).where(this).values(**done, **own))
 
 
 def _take(row: CampaignRow, now: float) -> dict[str, Any]:
@@ -91,23 +92,17 @@ def _take(row: CampaignRow, now: float) -> dict[str, Any]:
         "reserved": 0,
         "charged": COST,
         "video_id": f"vid_{row.id}",
-        **({"campaign_id": row.campaign_id} if "campaign_id" in takes.c else {}),
+        "campaign_id": row.campaign_id,
+        "files": files_as_text({file.kind: file for file in _files(row)}),
         **moments,
     }
 
 
-def _files(row: CampaignRow, now: float) -> Iterator[dict[str, Any]]:
+def _files(row: CampaignRow) -> Iterator[Delivered]:
     for kind, sha256, size in _FILES:
         uri = f"deliveries/{row.campaign}/{row.row}/{row.row}-take1.{kind}"
-        yield {
-            "take_id": row.id,
-            "kind": kind,
-            "uri": uri,
-            "sha256": sha256,
-            "bytes": size,
-            "seconds": 1.0 if kind == "mp4" else None,
-            "verified_at": now,
-        }
+        seconds = 1.0 if kind == "mp4" else None
+        yield Delivered(kind=kind, uri=uri, sha256=sha256, bytes=size, seconds=seconds)
 
 
 def _events(row: CampaignRow, now: float) -> Iterator[dict[str, Any]]:

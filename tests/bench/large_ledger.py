@@ -42,25 +42,24 @@ WITH RECURSIVE numbers(n) AS (SELECT :first UNION ALL SELECT n + 1 FROM numbers 
 _ROWS = f"""
 {_NUMBERS}
 INSERT INTO rows (id, campaign_id, row, position, line, state, since, reason, operation, request,
-    digest, nth, captions, enabled, priority, tags, cells, quoted, quoted_at, take_id)
+    digest, nth, captions, enabled, priority, tags, cells, quoted, quoted_at, take_id,
+    video_take_id, title)
 SELECT n, :id, 'row-' || n, n, n + 1, iif(n % {FAILED}, 'delivered', 'failed'), 5.0,
     iif(n % {FAILED}, NULL, 'the render failed'), 'create',
     json_object('topic', 'Tea ' || n, 'script', hex(zeroblob(90))),
     lower(hex(randomblob(32))), 1, 'srt vtt', 1, 0, '[]',
-    json_array(json_array('id', 'row-' || n), json_array('topic', 'Tea ' || n)), 12000000, 2.0, n
+    json_array(json_array('id', 'row-' || n), json_array('topic', 'Tea ' || n)), 12000000, 2.0, n,
+    iif(n % {FAILED}, n, NULL), 'Tea ' || n
 FROM numbers
 """
 _TAKES = f"""
 INSERT INTO takes (id, campaign_id, row_id, number, nth, key, digest, body, quoted, reserved,
-    charged, video_id, intended_at, accepted_at, ready_at, delivered_at, day)
+    charged, video_id, intended_at, accepted_at, ready_at, delivered_at, day, files)
 SELECT id, campaign_id, id, 1, 1, 'cs1_' || substr(digest, 1, 40), digest, CAST(request AS BLOB),
-    quoted, 0, quoted, 'vid_' || id, 3.0, 4.0, 5.0, iif(id % {FAILED}, 6.0, NULL), '1970-01-01'
+    quoted, 0, quoted, 'vid_' || id, 3.0, 4.0, 5.0, iif(id % {FAILED}, 6.0, NULL), '1970-01-01',
+    iif(id % {FAILED}, json_object('mp4', json_object('uri', 's3://videos/row-' || id || '.mp4',
+        'sha256', digest, 'bytes', 9000000, 'seconds', 30.0)), NULL)
 FROM rows WHERE campaign_id = :id
-"""
-_DELIVERIES = """
-INSERT INTO deliveries (take_id, kind, uri, sha256, bytes, seconds, verified_at)
-SELECT id, 'mp4', 's3://videos/row-' || id || '.mp4', digest, 9000000, 30.0, 6.0
-FROM takes WHERE campaign_id = :id AND delivered_at IS NOT NULL
 """
 _EVENTS = """
 INSERT INTO events (campaign_id, row_id, take_id, at, kind, old, new)
@@ -88,7 +87,7 @@ def make_large_ledger(file: Path, rows: int) -> None:
         # Nothing of it needs to survive a power cut.
         connection.execute("PRAGMA synchronous=OFF")
         for named in _campaigns(rows):
-            for statement in (_CAMPAIGN, _ROWS, _TAKES, _DELIVERIES, _EVENTS):
+            for statement in (_CAMPAIGN, _ROWS, _TAKES, _EVENTS):
                 connection.execute(statement, named)
             connection.commit()
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

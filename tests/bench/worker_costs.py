@@ -28,7 +28,7 @@ from tests.workers.stand import Processes, run_with
 _SPAN = "SELECT max(at) - min(at) FROM events WHERE new IN ('submitting', 'delivered')"
 _BYTES = (
     "SELECT relname, pg_total_relation_size(oid) FROM pg_class "
-    "WHERE relname IN ('rows', 'takes', 'events', 'deliveries')"
+    "WHERE relname IN ('rows', 'takes', 'events')"
 )
 _LINES = "SELECT relname, n_tup_ins, n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables"
 

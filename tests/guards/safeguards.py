@@ -1576,7 +1576,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what another ledger paid for is not this run's charge",
-        "tasks/ledger/campaigns.py",
+        "tasks/ledger/figures.py",
         "        return self.charged - self.found",
         "        return self.charged",
         "tests/pipeline/test_restored_ledger.py::test_a_restored_backup_pays_for_nothing_twice",
@@ -1872,8 +1872,8 @@ MUTATIONS = (
     Mutation(
         "a file that another take has too is not deleted",
         "tasks/ledger/deletions.py",
-        "deliveries.c.uri == uri, deliveries.c.take_id.not_in(mine)",
-        "deliveries.c.uri != uri, deliveries.c.take_id.not_in(mine)",
+        "query = select(takes.c.id).where(named, ",
+        "query = select(takes.c.id).where(~named, ",
         "tests/unit/ledger/test_deletions.py::test_a_video_that_rows_share_is_kept",
     ),
     Mutation(

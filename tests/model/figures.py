@@ -19,7 +19,7 @@ from callsheet.tasks.aftercare.export import What, export
 from callsheet.tasks.campaign.report import row_documents, status_sheet
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, tally_of
-from callsheet.tasks.ledger.row_documents import row_lines
+from callsheet.tasks.ledger.row_views import stream
 from callsheet.tasks.ledger.schema import rows, takes
 from callsheet.tasks.ledger.values import UNDER_WAY, rows_of
 from callsheet.tasks.values.amounts import from_micro
@@ -87,7 +87,7 @@ def _exported(connection: Connection, campaign: Campaign, what: What) -> list[Li
 def _sheet(connection: Connection, campaign: Campaign) -> Iterable[Line]:
     import csv
 
-    content = status_sheet(row_lines(connection, campaign.id)).decode("utf-8-sig")
+    content = status_sheet(stream(connection, campaign.id)).decode("utf-8-sig")
     for line in csv.DictReader(io.StringIO(content)):
         yield {name: line[f"cs_{name}"] for name in ADDED}
 

@@ -5,13 +5,14 @@ Reads the ledger's tables and the service's own log, and asks no function that i
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, select
 
-from callsheet.tasks.ledger.schema import calls, campaigns, deliveries, events, rows, takes
+from callsheet.tasks.ledger.schema import calls, campaigns, events, rows, takes
 from callsheet.tasks.ledger.values import TRANSITIONS
 from tests.model.service import SimulatedService, Violation
 
@@ -68,12 +69,15 @@ def check_ledger(connection: Connection, service: SimulatedService, now: float) 
     _check_account(connection, list(sent.values()))
     _check_history(connection, found)
     _check_videos(service, sent, now)
-    files = defaultdict(set)
-    for file in connection.execute(select(deliveries)):
-        files[file.take_id].add(file.kind)
+    files = {take.id: set(json.loads(take.files or "{}")) for take in sent.values()}
     for row in found.values():
         if row.state == "delivered" and not {"mp4", *row.captions.split()} <= files[row.take_id]:
             raise Violation(f"{row.row} is delivered with {sorted(files[row.take_id])}")
+        own = (take.id for take in sent.values() if take.row_id == row.id)
+        videos = [take for take in own if "mp4" in files[take]]
+        wanted = row.take_id if row.take_id in videos else row.video_take_id
+        if row.video_take_id != wanted or row.video_take_id not in (videos or [None]):
+            raise Violation(f"{row.row} shows the video of take {row.video_take_id} of {videos}")
     open_calls = [c for c in connection.execute(select(calls)) if c.closed_at is None]
     if len(open_calls) > 1:
         raise Violation(f"{len(open_calls)} calls without a key are open at once")

@@ -11,8 +11,8 @@ import pytest
 
 from callsheet.flows.executor import run_sheet
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.ledger.deliveries import videos_of
 from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.ledger.schema import deliveries
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.store.addresses import KINDS, open_store
@@ -61,8 +61,8 @@ async def test_videos_go_to_a_kind_of_store_that_is_registered(
 
     assert outcome.exit_status == 0
     async with await open_ledger(settings.ledger) as ledger:
-        found = await ledger.read(lambda connection: connection.execute(deliveries.select()).all())
-    addresses = [file.uri for file in found if file.kind == "mp4"]
+        found = await ledger.read(videos_of)
+    addresses = [video.files["mp4"].uri for video in found.values()]
     assert len(addresses) == 2
     for address in addresses:
         where = object_at(address)

@@ -20,7 +20,7 @@ from tests.here import Here
 from tests.programs import simple_sheet
 from tests.statements import statements
 
-GROWING = ("rows", "takes", "events", "hints", "deliveries", "hinted")
+GROWING = ("rows", "takes", "events", "hints", "hinted")
 #: Read from the newest on, and no further than the rows that are wanted.
 ENDS_EARLY = re.compile(r"ORDER BY takes\.id DESC\s+LIMIT")
 COMMANDS = (

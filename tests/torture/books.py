@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,13 +30,21 @@ class Books:
 def read_books(address: str) -> Books:
     """Read a ledger that nobody writes to any more."""
     with _connected(address) as connection:
-        tables = ("campaigns", "rows", "takes", "deliveries", "events", "calls")
+        tables = ("campaigns", "rows", "takes", "events", "calls")
         found = {table: _lines(connection, table) for table in tables}
+        deliveries = tuple(_deliveries(found["takes"]))
         leased = text("SELECT owner FROM leases WHERE name = :name")
         (campaign,) = found.pop("campaigns")
         name = {"name": f"campaign:{campaign['id']}"}
         campaign["owner"] = connection.scalar(leased, name)
-    return Books(campaign=campaign, **found)
+    return Books(campaign=campaign, deliveries=deliveries, **found)
+
+
+def _deliveries(takes: tuple[Line, ...]) -> Iterator[Line]:
+    """Yield a line for each file of each take."""
+    for take in takes:
+        for kind, file in json.loads(take["files"] or "{}").items():
+            yield {"take_id": take["id"], "kind": kind, **file}
 
 
 def read_calls(address: str) -> tuple[Line, ...]:

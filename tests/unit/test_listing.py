@@ -14,10 +14,9 @@ from callsheet.deployments.listing import ListedLine, show_lines
 from callsheet.deployments.tables import show_plan, show_rows
 from callsheet.tasks.campaign.report import sums_of
 from callsheet.tasks.campaign.values import Plan, PlanLine
-from callsheet.tasks.ledger.row_documents import NOTHING
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.values.amounts import count, in_credits
-from tests.campaigns import a_row
+from tests.campaigns import a_row, a_shown_row
 
 VIDEO = "file:///" + "a-folder/" * 9 + "video.mp4"
 
@@ -26,7 +25,7 @@ def document_of(row: CampaignRow, uri: str) -> dict[str, Any]:
     assert row.take is not None
     said = {"row": row.row, "state": row.state, "reason": row.reason, "take": row.take.number}
     file = {"kind": "mp4", "uri": uri, "sha256": "a" * 64, "bytes": 9}
-    return {**NOTHING, **said, "video_take": 1, "deliveries": [file]}
+    return {**a_shown_row().document, **said, "video_take": 1, "deliveries": [file]}
 
 
 def terminal() -> tuple[Console, io.StringIO]:

@@ -11,8 +11,8 @@ import openpyxl
 import pytest
 
 from callsheet.tasks.campaign.report import status_sheet
-from callsheet.tasks.ledger.row_documents import NOTHING, RowLine
 from callsheet.tasks.runtime.spreadsheets import guarded, unguarded, write_csv, write_xlsx
+from tests.campaigns import a_shown_row
 
 SIGNS = "=+-@＝＋－＠"
 FORMULAS = [
@@ -70,8 +70,7 @@ def in_xlsx(text: str) -> str:
 
 
 def in_status_sheet(text: str) -> str:
-    found = {"cells": json.dumps([(text, text)])}
-    data = status_sheet([RowLine(found, dict(NOTHING))]).decode()
+    data = status_sheet([a_shown_row(cells_text=json.dumps([(text, text)]))]).decode()
     return _alike(list(csv.reader(io.StringIO(data.removeprefix("\ufeff"), newline=""))))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request
@@ -18,13 +19,12 @@ from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import AskedRows, rows_in
 from callsheet.deployments.board.services.videos import events_as_they_come
 from callsheet.deployments.commands.review import TakeReview
-from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.reviews import Verdict
 from callsheet.tasks.ledger.row_history import whole_row
-from callsheet.tasks.ledger.row_pages import MOST, PAGE, ShownTake, Sort, count_shown, shown_rows
+from callsheet.tasks.ledger.row_pages import MOST, PAGE, Sort, count_shown, shown_rows
 from callsheet.tasks.ledger.row_selection import ReviewFilter
-from callsheet.tasks.ledger.values import rows_by_number
+from callsheet.tasks.ledger.row_views import ShownTake
 from callsheet.tasks.runtime.redact import redacted
 from callsheet.tasks.values.answers import Credits, Moment
 
@@ -174,11 +174,8 @@ async def list_rows(
         after=after or None,
         limit=limit or PAGE,
     )
-    numbers = [row.id for row in page.rows]
-    found = await at.read(rows_by_number, numbers=numbers)
-    document = await at.read(row_documents, campaign_id=known.id, numbers=numbers)
     total = await at.read(count_shown, campaign_id=known.id, which=asked.which)
-    lines = [RowLine.model_validate(document(row)) for row in found]
+    lines = [RowLine.model_validate(row.document) for row in page.rows]
     return RowPage(rows=lines, total=total, next=page.next)
 
 
@@ -189,9 +186,8 @@ async def get_row(at: At, campaign: str, row: str) -> WholeRowLine:
     if found is None:
         raise no_row(known, row)
     own = found.row
-    document = (await at.read(row_documents, campaign_id=known.id, numbers=[own.id]))(own)
     return WholeRowLine(
-        **document,
+        **found.shown.document,
         title=own.title,
         operation=own.operation,
         since=own.since,
@@ -205,17 +201,17 @@ async def get_row(at: At, campaign: str, row: str) -> WholeRowLine:
 
 
 def _take(one: ShownTake) -> TakeLine:
-    take = one.take
+    take, files = one.take, one.video.files
     of_take = {name: getattr(take, name) for name in _OF_TAKE}
     return TakeLine(
         **of_take,
         take=take.number,
         key=take.key if take.keyed else None,
-        deliveries=[DeliveredFile.model_validate(file) for file in one.files],
-        seconds=next((file.seconds for file in one.files if file.kind == "mp4"), None),
+        deliveries=[DeliveredFile.model_validate(file) for file in files.values()],
+        seconds=files["mp4"].seconds if "mp4" in files else None,
         review=TakeReview.model_validate(one.review) if one.review else None,
-        checks=dict(one.checks),
-        pictures=shown_places(one.pictures),
+        checks=dict(one.video.checks),
+        pictures=shown_places({k: asdict(one) for k, one in one.video.pictures.items()}),
         asked=redacted(take.asked()),
     )
 

@@ -45,13 +45,12 @@ from callsheet.tasks.ledger.plans import KeptPlan, plans_of
 from callsheet.tasks.ledger.row_pages import (
     MOST,
     Counts,
-    ShownRow,
     counts_of,
     page_figures,
-    rows_by_id,
     shown_rows,
 )
 from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.ledger.row_views import ShownRow, rows_by_id
 from callsheet.tasks.ledger.runs import RunRow, runs_of
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
 

@@ -22,7 +22,6 @@ from callsheet.tasks.aftercare.cancel import LIVE
 from callsheet.tasks.aftercare.explain import explain
 from callsheet.tasks.engine.policy.decision import Rules
 from callsheet.tasks.ledger.campaigns import tally_of
-from callsheet.tasks.ledger.deliveries import copies_of
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.reviews import REASONS
 from callsheet.tasks.ledger.row_pages import names_shown
@@ -80,9 +79,8 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
     if found is None:
         raise ProblemDetails(404, f"{campaign} has no row {row[:80]}")
     whole, own = found.whole, found.row
-    copies = partial(copies_of, campaign_id=known.id, numbers=[own.id])
-    video = next((one for one in whole.takes if one.take.number == whole.shown.video_take), None)
-    review = video.review if video else None
+    shown = next((one for one in whole.takes if one.take.number == whole.shown.video_take), None)
+    review = shown.review if shown else None
     return {
         "tab": "row",
         "campaign": known.name,
@@ -93,9 +91,8 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
         "row": own,
         "shown": whole.shown,
         "takes": whole.takes,
-        "copies": await board.read(copies),
-        "video": video,
-        "video_root": None if video is None else _video(known.name, row, video.take.number),
+        "video": shown.video if shown else None,
+        "video_root": _video(known.name, row, shown.take.number) if shown else None,
         "review": review,
         "because": review.because if review and review.verdict == "reject" else "",
         "events": list(reversed(whole.events)),

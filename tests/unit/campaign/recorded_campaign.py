@@ -17,14 +17,19 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from callsheet.tasks.ledger.deletions import mark_deleted
-from callsheet.tasks.ledger.deliveries import Delivered, VideoFindings, add_delivery, deliver
+from callsheet.tasks.ledger.deliveries import (
+    Delivered,
+    VideoFindings,
+    add_delivery,
+    deliver,
+    videos_of,
+)
 from callsheet.tasks.ledger.earlier_takes import EarlierTake, keep_earlier, refuse_to_pay
 from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.reviews import review
 from callsheet.tasks.ledger.schema import (
     REVIEWED,
     campaigns,
-    deliveries,
     earlier_takes,
     events,
     rows,
@@ -245,9 +250,7 @@ def snapshot(connection: Connection) -> dict[str, Any]:
              "video_id", "intended_at", "accepted_at", "refused_at", "ready_at", "delivered_at",
              "abandoned_at", "checks", "found_at", "deleted_at", "deleted_by", "body"),
         ),
-        "deliveries": _lines(
-            connection, deliveries, ("take_id", "kind", "uri", "sha256", "bytes")
-        ),
+        "deliveries": _deliveries(connection),
         "reviews": _lines(
             connection, _SAID, ("take_id", "verdict", "reason", "note", "by", "at")
         ),
@@ -258,6 +261,17 @@ def snapshot(connection: Connection) -> dict[str, Any]:
         ),
         "events": _lines(connection, events, ("kind", "old", "new", "words")),
     }  # fmt: skip
+
+
+def _deliveries(connection: Connection) -> list[dict[str, Any]]:
+    keys = dict(connection.execute(select(takes.c.id, takes.c.key)).tuples().all())
+    found = [
+        {"take_id": keys[take], "kind": file.kind, "uri": file.uri, "sha256": file.sha256,
+         "bytes": file.bytes}
+        for take, video in videos_of(connection).items()
+        for file in video.files.values()
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: json.dumps(one, sort_keys=True))
 
 
 def _lines(connection: Connection, table: Any, names: Sequence[str]) -> list[Mapping[str, Any]]:

@@ -37,6 +37,4 @@ async def test_what_is_wanted_follows_the_video_and_what_is_known_is_kept_once(
         known = await ledger.read(lambda c: copies_of(c, row.campaign_id))
         assert {*known[row.take.id]} == {there, held}
     await ledger.write(lambda c: note_copies(c, row.campaign_id, [], at=NOW))
-    known = await ledger.read(lambda c: copies_of(c, row.campaign_id, numbers=[row.id]))
-    assert known == {row.take.id: [there]}
-    assert await ledger.read(lambda c: copies_of(c, row.campaign_id, numbers=[row.id + 1])) == {}
+    assert await ledger.read(lambda c: copies_of(c, row.campaign_id)) == {row.take.id: [there]}

@@ -18,7 +18,6 @@ from callsheet.tasks.ledger.reviews import review
 from callsheet.tasks.ledger.row_history import whole_row
 from callsheet.tasks.ledger.row_pages import (
     SORTS,
-    ShownRow,
     Sort,
     count_shown,
     counts_of,
@@ -27,6 +26,7 @@ from callsheet.tasks.ledger.row_pages import (
     videos_shown,
 )
 from callsheet.tasks.ledger.row_selection import RowFilter, variety_of
+from callsheet.tasks.ledger.row_views import ShownRow
 from callsheet.tasks.ledger.schema import takes
 from callsheet.tasks.ledger.takes import approve_retakes
 from callsheet.tasks.runtime.errors import BadInput
@@ -92,15 +92,15 @@ FILTERS: dict[str, tuple[RowFilter, Callable[[ShownRow], bool]]] = {
     "a part of a tag": (RowFilter(tag="big"), lambda r: False),
     "kept": (RowFilter(review="keep"), lambda r: r.verdict == "keep"),
     "rejected": (RowFilter(review="reject"), lambda r: r.verdict == "reject"),
-    "undecided": (RowFilter(review="none"), lambda r: bool(r.video_id) and r.verdict is None),
-    "flagged": (RowFilter(flagged=True), lambda r: r.flagged > 0),
-    "not flagged": (RowFilter(flagged=False), lambda r: bool(r.video_id) and not r.flagged),
+    "undecided": (RowFilter(review="none"), lambda r: bool(r.video_take) and r.verdict is None),
+    "flagged": (RowFilter(flagged=True), lambda r: bool(r.flagged)),
+    "not flagged": (RowFilter(flagged=False), lambda r: bool(r.video_take) and not r.flagged),
     "a language": (RowFilter(language="de"), lambda r: r.language == "de"),
     "a ratio": (RowFilter(ratio="9:16"), lambda r: r.ratio == "9:16"),
     "a tool": (RowFilter(tool="product-launch"), lambda r: r.tool == "product-launch"),
     "taken again": (RowFilter(takes=2), lambda r: r.take >= 2),
-    "with a video": (RowFilter(video=True), lambda r: r.video_id is not None),
-    "without a video": (RowFilter(video=False), lambda r: r.video_id is None),
+    "with a video": (RowFilter(video=True), lambda r: r.video_take is not None),
+    "without a video": (RowFilter(video=False), lambda r: r.video_take is None),
     "new videos": (RowFilter(since=NOW + 20), lambda r: (r.delivered_at or 0) > NOW + 20),
     "videos until": (RowFilter(until=NOW + 20), lambda r: 0 < (r.delivered_at or 0) <= NOW + 20),
     "some rows": (RowFilter(rows=["row-3", "row-9", "x"]), lambda r: r.row in ("row-3", "row-9")),
@@ -153,7 +153,7 @@ async def test_every_filter_finds_what_a_look_at_each_row_finds_in_every_order(l
             assert [row.row for row in found] == names, (case, sort, limit)
         if sort == "sheet":
             assert await ledger.read(names_shown, campaign_id=number, which=which) == names
-            videos = [row.video_id for row in wanted if row.video_id]
+            videos = [row.video_take_id for row in wanted if row.video_take_id]
             assert await ledger.read(videos_shown, campaign_id=number, which=which) == videos
             assert await ledger.read(count_shown, campaign_id=number, which=which) == len(names)
             assert names or case in ("a part of a tag", "a name of JSON"), case
@@ -199,7 +199,7 @@ async def test_a_row_shows_its_newest_video_and_what_was_said_of_that(ledger: Le
 
     before = await shown()
     assert (before.take, before.video_take, before.verdict) == (2, 1, "reject")
-    assert (before.files, before.seconds, before.charged) == (["mp4"], 2.0, 12)
+    assert (list(before.files), before.seconds, before.charged) == (["mp4"], 2.0, 12)
     assert before.review
     assert before.review.because == "captions"
     for change in ("rendering", "ready"):
@@ -214,7 +214,7 @@ async def test_a_row_shows_its_newest_video_and_what_was_said_of_that(ledger: Le
     assert [(t.take.number, t.review and t.review.verdict) for t in whole.takes] == [
         (2, None), (1, "reject"),
     ]  # fmt: skip
-    assert [file.kind for file in whole.takes[0].files] == ["mp4"]
+    assert [file.kind for file in whole.takes[0].video.files.values()] == ["mp4"]
     assert whole.shown == after
     kinds = [(e.kind, e.new, e.row, e.take) for e in whole.events]
     assert ("review", "reject", "row-1", 1) in kinds

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from callsheet.tasks.ledger.campaigns import set_budget
-from callsheet.tasks.ledger.deliveries import deliver, deliveries_of
+from callsheet.tasks.ledger.deliveries import deliver, videos_of
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.service_state import join_call, open_call
 from callsheet.tasks.ledger.takes import accept, refuse, settle
@@ -194,8 +194,8 @@ async def test_a_delivery_is_recorded_once(ledger: Ledger):
     row = await stage.row()
     assert row.take is not None
     assert (row.state, row.take.delivered_at) == ("delivered", NOW)
-    found = await ledger.read(lambda c: deliveries_of(c, stage.campaign.id))
-    assert found == {row.take.id: [VIDEO]}
+    (video,) = (await ledger.read(videos_of)).values()
+    assert (video.id, [*video.files.values()]) == (row.take.id, [VIDEO])
 
 
 async def test_what_came_before_the_captions_is_kept(ledger: Ledger):
@@ -209,8 +209,8 @@ async def test_what_came_before_the_captions_is_kept(ledger: Ledger):
     await stage.write(settle, again, again.take, new="ready", charged=None, at=NOW)
     again = await stage.row()
     assert await stage.write(deliver, again, again.take, files=[VIDEO, words], at=NOW)
-    found = await ledger.read(lambda c: deliveries_of(c, stage.campaign.id))
-    assert list(found.values()) == [[VIDEO, words]]
+    (video,) = (await ledger.read(videos_of)).values()
+    assert [*video.files.values()] == [VIDEO, words]
 
 
 @pytest.mark.parametrize("budget", [50, 100])
