@@ -68,7 +68,7 @@ class Due:
     active: ActiveRow
 
 
-class SteppedScheduler(Scheduler[ActiveRow]):
+class SteppedScheduler(Scheduler):
     """Hands a row out when it is told to, whatever the hour."""
 
     def __init__(self, time: VirtualTime) -> None:

@@ -28,7 +28,7 @@ def virtually(story: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., 
     """Have a test be given a running scheduler, on a clock that jumps to what is due next."""
 
     async def run(*args: Any, **kwargs: Any) -> None:
-        scheduler: Scheduler[Thing] = Scheduler()
+        scheduler: Scheduler = Scheduler()
         running = asyncio.create_task(scheduler.run())
         try:
             await story(scheduler, *args, **kwargs)
@@ -44,26 +44,26 @@ def virtually(story: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., 
     return test
 
 
-async def the_next(scheduler: Scheduler[Thing], lane="poll") -> int:
+async def the_next(scheduler: Scheduler, lane="poll") -> int:
     return (await asyncio.wait_for(scheduler.next(lane), 2)).name
 
 
 async def test_what_is_due_at_once_needs_no_loop():
-    scheduler: Scheduler[Thing] = Scheduler()
+    scheduler: Scheduler = Scheduler()
     for lane in LANES:
         scheduler.put(lane, 0, Thing(1))
         assert await the_next(scheduler, lane) == 1
 
 
 @virtually
-async def test_what_is_due_goes_by_its_order(scheduler: Scheduler[Thing]):
+async def test_what_is_due_goes_by_its_order(scheduler: Scheduler):
     for name, order in [(1, (0, 2)), (2, (-5, 9)), (3, (0, 1)), (4, (0, 2))]:
         scheduler.put("submit", 0, Thing(name, order))
     assert [await the_next(scheduler, "submit") for _ in range(4)] == [2, 3, 1, 4]
 
 
 @virtually
-async def test_what_is_due_earlier_goes_first_whatever_its_order(scheduler: Scheduler[Thing]):
+async def test_what_is_due_earlier_goes_first_whatever_its_order(scheduler: Scheduler):
     scheduler.put("poll", 0.10, Thing(2, (-9, 0)))
     scheduler.put("poll", 0.02, Thing(1, (9, 0)))
     assert [await the_next(scheduler), await the_next(scheduler)] == [1, 2]
@@ -74,7 +74,7 @@ async def test_what_is_due_earlier_goes_first_whatever_its_order(scheduler: Sche
 )
 @virtually
 async def test_while_all_are_busy_what_is_due_longest_goes_first_but_for_creates_and_deliveries(
-    scheduler: Scheduler[Thing], lane: Lane, first: int
+    scheduler: Scheduler, lane: Lane, first: int
 ):
     scheduler.put(lane, 0.01, Thing(1, (0, 9)))
     scheduler.put(lane, 0.02, Thing(2, (-9, 0)))
@@ -84,7 +84,7 @@ async def test_while_all_are_busy_what_is_due_longest_goes_first_but_for_creates
 
 
 @virtually
-async def test_nothing_goes_early(scheduler: Scheduler[Thing]):
+async def test_nothing_goes_early(scheduler: Scheduler):
     loop = asyncio.get_running_loop()
     began = loop.time()
     scheduler.put("poll", 0.05, Thing(1))
@@ -93,7 +93,7 @@ async def test_nothing_goes_early(scheduler: Scheduler[Thing]):
 
 
 @virtually
-async def test_an_earlier_one_put_later_wakes_the_loop(scheduler: Scheduler[Thing]):
+async def test_an_earlier_one_put_later_wakes_the_loop(scheduler: Scheduler):
     loop = asyncio.get_running_loop()
     scheduler.put("poll", 60, Thing(2))
     await asyncio.sleep(0.02)
@@ -104,7 +104,7 @@ async def test_an_earlier_one_put_later_wakes_the_loop(scheduler: Scheduler[Thin
 
 
 @virtually
-async def test_lanes_do_not_take_from_each_other(scheduler: Scheduler[Thing]):
+async def test_lanes_do_not_take_from_each_other(scheduler: Scheduler):
     scheduler.put("poll", 0.01, Thing(1))
     scheduler.put("deliver", 0.01, Thing(2))
     assert await the_next(scheduler, "deliver") == 2
@@ -112,7 +112,7 @@ async def test_lanes_do_not_take_from_each_other(scheduler: Scheduler[Thing]):
 
 
 @virtually
-async def test_hundreds_of_rows_all_come_by_in_order_of_time(scheduler: Scheduler[Thing]):
+async def test_hundreds_of_rows_all_come_by_in_order_of_time(scheduler: Scheduler):
     for n in range(600):
         name = (n * 7919) % 600
         scheduler.put("poll", 0.3 + name / 2000, Thing(name))
@@ -123,7 +123,7 @@ async def test_hundreds_of_rows_all_come_by_in_order_of_time(scheduler: Schedule
 
 @virtually
 async def test_what_is_taken_out_does_not_come_by_unless_it_is_put_again(
-    scheduler: Scheduler[Thing],
+    scheduler: Scheduler,
 ):
     first, second = Thing(1), Thing(2)
     scheduler.put("poll", 5, first)
@@ -137,13 +137,13 @@ async def test_what_is_taken_out_does_not_come_by_unless_it_is_put_again(
     assert not scheduler.take(first)
 
 
-async def the_next_within(scheduler: Scheduler[Thing], seconds: float) -> int:
+async def the_next_within(scheduler: Scheduler, seconds: float) -> int:
     return (await asyncio.wait_for(scheduler.next("poll"), seconds)).name
 
 
 @virtually
 async def test_what_was_taken_out_again_and_again_leaves_little_behind(
-    scheduler: Scheduler[Thing],
+    scheduler: Scheduler,
 ):
     things = [Thing(n) for n in range(100)]
     for thing in things * 50:
