@@ -87,7 +87,7 @@ async def test_a_csv_is_corrected_as_a_csv(open_board: OpenBoard) -> None:
 
     assert done.status_code == 200
     file = await browser.get(address(done, "file"))
-    assert file.content == b"id,script,aspect_ratio\na,Hello,9:16\n"
+    assert file.content.decode("utf-8-sig") == "id,script,aspect_ratio\r\na,Hello,9:16\r\n"
     # Numbers that no problem has, of whatever length, are no cell of it.
     path, long = address(first, "cells"), "cell-" + "9" * 5000
     for name in (long, long[:4000], "cell-99999999999"):
