@@ -108,7 +108,7 @@ class HeardEngine(Engine):
     @property
     def reads(self) -> bool:
         """Whether it is about to read a page."""
-        return self._intake.is_due
+        return self._intake._room.is_set()
 
     async def observe(self, active: ActiveRow, observation: Observation) -> None:
         self.heard.append((active.row, active.memory, observation))
