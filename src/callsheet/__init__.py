@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         LoginError,
         MovedOn,
         NeedsPerson,
+        NoSuch,
         NotApproved,
         NotFound,
         NotHere,
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
         Unauthenticated,
         VideoError,
         VideoKept,
+        WrongState,
     )
 else:
     __getattr__ = load_on_demand(__name__, __file__)
@@ -97,6 +99,7 @@ __all__ = [
     "LoginError",
     "MovedOn",
     "NeedsPerson",
+    "NoSuch",
     "NotApproved",
     "NotFound",
     "NotHere",
@@ -120,6 +123,7 @@ __all__ = [
     "Unauthenticated",
     "VideoError",
     "VideoKept",
+    "WrongState",
     "approve_campaign",
     "campaign_rows",
     "cancel_campaign",

@@ -81,7 +81,7 @@ RULES: dict[int, dict[str, tuple[str, ...]]] = {
     5: {
         "every operation asks for a bearer token": (_SCOPES + "without_a_token_there_is_401",),
         "keys begin with mav_ and are shown once": (
-            _KEYS + "a_key_is_made_with_chosen_scopes_and_shown_once",
+            _DEVICE + "polling_from_pending_to_the_token_once",
         ),
         "every operation needs its scope": (
             _SCOPES + "a_key_opens_what_its_scope_covers_and_nothing_else",
@@ -169,7 +169,6 @@ RULES: dict[int, dict[str, tuple[str, ...]]] = {
             _KEYS + "revoking_always_answers_200",
             _LOGIN + "with_a_code_and_out_again",
         ),
-        "a person revokes any key in the app": (_KEYS + "a_person_revokes_a_key_in_the_app",),
     },
     6: {
         "a finished render is told as video.ready": (

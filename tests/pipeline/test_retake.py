@@ -192,8 +192,9 @@ async def test_a_flow_takes_rows_again_though_others_of_them_are_under_way(
     sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
     assert desk.run(sheet, "--first", "1").status == 0
     studio.plan_fault(on="render", do="slow", seconds=600)
-    assert desk.run(sheet, "--max-wait", "2s").status == 5
-    assert desk.rows(name)["r002"]["state"] == "rendering"
+    # How long it takes to send the row is the machine's business.
+    while desk.rows(name)["r002"]["state"] != "rendering":
+        assert desk.run(sheet, "--max-wait", "2s").status == 5
     studio.clear_faults()
     settings = load_settings(environ=desk.environment(), folder=desk.folder)
     ask = RunOptions.of({"campaign": name, "select": "state:delivered|rendering", "max_wait": "1s"})
