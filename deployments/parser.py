@@ -151,12 +151,12 @@ class _Parser(argparse.ArgumentParser):
         """Return the help; of many options those that people use first."""
         if not self.first:
             return super().format_help()
-        command = self.prog.partition(" ")[2]
+        program, _, command = self.prog.partition(" ")
         kept = [one for one in self._actions if not one.option_strings or one.dest in self.first]
         short = argparse.ArgumentParser(
             prog=self.prog,
             description=self.description,
-            epilog=f"{len(self._actions) - len(kept)} more options: callsheet help {command}",
+            epilog=f"{len(self._actions) - len(kept)} more options: {program} help {command}",
             add_help=False,
         )
         for action in kept:
