@@ -13,17 +13,18 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
-from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, find_campaign
 from callsheet.tasks.ledger.ledger import Ledger, Query
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.runtime.errors import NoSuch, did_you_mean
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.service import VideoService
+
+if TYPE_CHECKING:
+    from callsheet.tasks.service import VideoService
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -80,6 +81,9 @@ class At:
     @asynccontextmanager
     async def service(self) -> AsyncIterator[VideoService]:
         """Open the video service; raise ConfigurationError where its settings are missing."""
+        # Most commands ask the ledger alone, and need not pay for the import.
+        from callsheet.tasks.engine.context import open_service
+
         async with await open_service(self.settings, self.ledger, self.clock) as service:
             yield service
 

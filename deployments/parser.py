@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -165,7 +166,7 @@ class _Parser(argparse.ArgumentParser):
 
     def print_all(self) -> None:
         """Print every option."""
-        print(super().format_help(), end="")
+        self._print_message(super().format_help(), sys.stdout)
 
     def error(self, message: str) -> NoReturn:
         from callsheet.deployments.misunderstood import misunderstood
