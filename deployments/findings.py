@@ -380,7 +380,7 @@ async def service(settings: Settings) -> AsyncIterator[PlaceFinding]:
             words = f"the service's clock is {abs(apart):.0f} s {where} this machine's"
             yield wrong("clock", words, "have this machine's clock set by NTP")
         else:
-            yield ok("clock", "this machine's and the service's agree")
+            yield ok("clock", "the clocks of this machine and of the service agree")
 
 
 def _scopes(words: str, scopes: Sequence[str] | None, *, may_read: bool) -> PlaceFinding:
