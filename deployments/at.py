@@ -97,6 +97,9 @@ class At:
             found = await self.read(find_campaign, name=name)
             if found is not None:
                 return found
+        # A guest learns of no campaign but their own.
+        if self.person is not None and self.person.guest is not None:
+            raise NoSuch(f'there is no campaign "{(name or "")[:80]}" in the ledger')
         known = await self.read(all_campaigns)
         if name is None and known:
             return known[0]

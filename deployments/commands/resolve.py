@@ -26,6 +26,7 @@ from callsheet.tasks.values.amounts import in_credits
 Video = Annotated[
     str | None, Field(min_length=1, max_length=200, description="the call made this video")
 ]
+Abandon = Annotated[bool, Field(description="give up this take and cancel the row")]
 _COLUMNS = ("call", "operation", "whose", "sent", "what is known")
 
 
@@ -65,11 +66,13 @@ async def resolve_row(
     row: str,
     adopt: Video = None,
     resend: Annotated[bool, Field(description="give up this take and make a new one")] = False,
+    abandon: Abandon = False,
     charged: Annotated[
         Decimal | None, Field(ge=0, le=10**9, description="credits it cost; all reserved if null")
     ] = None,
 ) -> Resolved:
-    """Settle an uncertain row; without a video or `resend`, its take is given up and cancelled."""
+    """Settle an uncertain row in one of three ways; giving up counts its take as paid for."""
+    _check_one(adopt is not None, resend, abandon)
     known = await at.campaign(campaign)
     found = next(iter(await at.read(rows_of, campaign_id=known.id, row=row)), None)
     if found is None:
@@ -105,8 +108,11 @@ def _given_up(row: str, cost: Decimal, *, resend: bool) -> str:
     )
 
 
-async def resolve_paid_call(at: At, call: int, adopt: Video = None) -> ResolvedCall:
+async def resolve_paid_call(
+    at: At, call: int, adopt: Video = None, abandon: Abandon = False
+) -> ResolvedCall:
     """Settle a call that was typed by hand: it made a video, or nobody looks for it any more."""
+    _check_one(adopt is not None, abandon)
     if adopt is not None:
         await _check_video(at, adopt)
     if not await at.write(resolve_call, call_id=call, video_id=adopt, at=at.clock()):
@@ -115,6 +121,12 @@ async def resolve_paid_call(at: At, call: int, adopt: Video = None) -> ResolvedC
         )
     words = f"call {call} made {adopt}" if adopt else f"call {call} is settled"
     return ResolvedCall(call=call, words=words)
+
+
+def _check_one(*said: bool) -> None:
+    """Raise BadInput unless exactly one way of settling is said: each of them is about money."""
+    if sum(said) != 1:
+        raise BadInput("say one of adopt (the video), resend and abandon; nothing was changed")
 
 
 async def _check_video(at: At, video_id: str) -> None:
@@ -162,9 +174,10 @@ async def _list(args: Namespace) -> UnsettledCalls:
 async def _settle(args: Namespace) -> Resolved | ResolvedCall:
     async with reading(args) as at:
         if args.call is not None:
-            return await resolve_paid_call(at, args.call, args.adopt)
+            return await resolve_paid_call(at, args.call, args.adopt, args.abandon)
         charged = budget_of(args, "charged")
-        return await resolve_row(at, args.campaign, args.row, args.adopt, args.resend, charged)
+        ways = (args.adopt, args.resend, args.abandon)
+        return await resolve_row(at, args.campaign, args.row, *ways, charged)
 
 
 def _show(done: Resolved | ResolvedCall, console: Console) -> None:

@@ -603,6 +603,13 @@ MUTATIONS = (
         "tests/board/test_attacks.py::test_logins_cannot_be_tried_out",
     ),
     Mutation(
+        "an uncertain row is given up by a word that was said",
+        "deployments/commands/resolve.py",
+        "    if sum(said) != 1:",
+        "    if False:",
+        "tests/board/test_resolve.py::test_nothing_is_given_up_unless_one_way_is_said",
+    ),
+    Mutation(
         "a call that answers with a command asks who may",
         "deployments/board/api/calls.py",
         "            dependencies=[Depends(_who_may(one))],\n",

@@ -55,7 +55,7 @@ async def settled(
 ) -> Response:
     """Give up a take of which no one knows whether it was made."""
     try:
-        await resolve_row(board, campaign, row)
+        await resolve_row(board, campaign, row, abandon=True)
     except WrongState as error:
         return await _refused(request, board, person, campaign, row, str(error), 409)
     return RedirectResponse(_address(campaign, row), 303)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from callsheet.deployments.board.board import Board, check_money
+from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails, listed
 from callsheet.deployments.board.services.sheets import (
     kept_sheet,
@@ -21,6 +21,7 @@ from callsheet.deployments.board.services.sheets import (
 )
 from callsheet.deployments.commands.cancel import Rows, Select
 from callsheet.tasks.aftercare.retake import RETAKE
+from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.propose import propose
 from callsheet.tasks.campaign.selection import parse_selection
@@ -191,7 +192,7 @@ async def plan_retakes(
         raise ProblemDetails(
             422, "say which rows are to be taken again", remedy='"rows": [...] or "select": "..."'
         )
-    check_money(board, await board.campaign(campaign))
+    check_same_money(await board.campaign(campaign), sandbox=board.sandbox)
     ask = RunOptions(
         campaign=campaign,
         rows=tuple(rows) if rows else None,

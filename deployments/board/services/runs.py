@@ -9,8 +9,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from callsheet.deployments.board.board import Board, check_money
+from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.engine.owner import is_dead, name_of
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.runs import LeftRows, RunRow, find_run, left_under_way, run_again
@@ -84,7 +85,7 @@ def _at_work(run: RunRow) -> ProblemDetails:
 async def carry_campaign_on(board: Board, campaign: str) -> Resumed:
     """Deliver the rows that a run left under way; it starts and pays for nothing new."""
     found = await board.campaign(campaign)
-    check_money(board, found)
+    check_same_money(found, sandbox=board.sandbox)
     left = next(iter(await see_left(board, campaign)), None)
     if left is None:
         raise ProblemDetails(409, f"no row of {campaign} is under way without a run")
