@@ -72,6 +72,12 @@ def _link(parser: ArgumentParser) -> None:
         metavar="D",
         help="how long the link works (default 14d, at most 90d)",
     )
+    parser.add_argument(
+        "--all-videos", action="store_true", help="show videos, too, that nobody keeps"
+    )
+    parser.add_argument(
+        "--due", metavar="DAY", help="day by whose end the guest decides, as 2026-12-24"
+    )
 
 
 def _verb(verbs: _SubParsersAction[ArgumentParser], name: str, words: str) -> ArgumentParser:

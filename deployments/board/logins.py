@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from callsheet.deployments.at import At
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.commands.people import invite_person, login_address
+from callsheet.deployments.commands.people import checked_name, invite_person, login_address
 from callsheet.deployments.tokens import could_be, digest_of, make_token
 from callsheet.tasks.ledger.people import (
     Person,
@@ -20,7 +21,7 @@ from callsheet.tasks.ledger.people import (
     whose_login,
 )
 from callsheet.tasks.ledger.sessions import close_session, enter, link_of
-from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
 
 
 async def new_login(at: At, person: Person, *, lasts: float) -> str:
@@ -56,23 +57,26 @@ async def who_waits(at: At, code: str) -> Person:
             return found
         link = await at.read(link_of, digest=digest)
         if link is not None and link.holds(now):
-            return link.guest
+            return link.guest()
     raise _nobody()
 
 
-async def log_in(at: At, code: str) -> LoggedIn:
+async def log_in(at: At, code: str, called: str | None = None) -> LoggedIn:
     """Log a browser in by a one-time login, a link or a token; raise ProblemDetails (401).
 
-    For a form: an address is in every history and log, and mail scanners open it.
+    For a form: an address is in every history and log, and mail scanners open it. `called` is what
+    the guest of a link calls themselves: whoever is to decide by it has to say (BadInput).
     """
     if not could_be(code):
         raise _nobody()
     digest, now = digest_of(code), at.clock()
     session = make_token(at.token)
-
-    entered = await at.write(
-        enter, code=digest, session=digest_of(session), at=now, longest=SESSION
-    )
+    called = checked_name(called) if called else None
+    link = await at.read(link_of, digest=digest)
+    if link is not None and "decide" in link.rights and called is None:
+        raise BadInput("say your name: it stands beside what you decide")
+    entering = partial(enter, code=digest, session=digest_of(session), called=called)
+    entered = await at.write(entering, at=now, longest=SESSION)
     if entered is None:
         raise _nobody()
     lasts = round(entered.expires_at - now)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from fastapi import Request
@@ -126,6 +126,29 @@ def _day(at: float | None) -> str:
     )
 
 
+class _NoteLine(NamedTuple):
+    """A line of a note; one that begins with a moment of the video says so, in seconds."""
+
+    words: str
+    at: str = ""
+    seconds: int | None = None
+
+
+def _note_lines(note: str) -> list[_NoteLine]:
+    """Return a note line by line: `0:07 the old logo` is about the seventh second."""
+    found = []
+    for line in filter(None, map(str.strip, note.splitlines())):
+        if moment := _MOMENT.match(line):
+            seconds = 60 * int(moment[1]) + int(moment[2])
+            found.append(_NoteLine(line[moment.end() :].lstrip(" :-"), moment[0], seconds))
+        else:
+            found.append(_NoteLine(line))
+    return found
+
+
+_MOMENT = re.compile(r"(\d{1,3}):([0-5]\d)(?!\d)")
+
+
 def _ago(seconds: float) -> str | None:
     if seconds < 5:
         return "just now"
@@ -174,6 +197,7 @@ _TEMPLATES.filters |= {
     "money": _money,
     "moment": _moment,
     "day": _day,
+    "note_lines": _note_lines,
     "with_code": _with_code,
     "sentence": _sentence,
     "part": part,

@@ -24,7 +24,7 @@ from callsheet.tasks.runtime.errors import did_you_mean
 WORDS = ("tag", "q", "language", "ratio", "tool")
 TRUTHS = ("flagged", "video")
 MOMENTS = ("since", "until")
-FILTERS = ("state", "review", "row", "takes", *WORDS, *TRUTHS, *MOMENTS)
+FILTERS = ("state", "review", "client", "row", "takes", *WORDS, *TRUTHS, *MOMENTS)
 #: What else an address says of a page of rows.
 PAGED = ("sort", "after", "limit")
 #: Characters of one of them at most.
@@ -72,6 +72,7 @@ def filter_in(query: QueryParams, *also: str) -> RowFilter:
     return RowFilter(
         states=tuple(cast(State, word) for word in dict.fromkeys(named)),
         review=cast("ReviewFilter | None", _one_of(query, "review", get_args(ReviewFilter))),
+        client=cast("ReviewFilter | None", _one_of(query, "client", get_args(ReviewFilter))),
         rows=tuple(row for row in query.getlist("row") if row),
         takes=_number(query, "takes", least=1),
         **words,
@@ -85,7 +86,7 @@ def filter_in(query: QueryParams, *also: str) -> RowFilter:
 def pairs_of(which: RowFilter) -> list[tuple[str, str]]:
     """Return a filter as an address has it, for a link to the same rows."""
     found: list[tuple[str, Any]] = [("state", state) for state in which.states]
-    found += [("review", which.review), ("takes", which.takes)]
+    found += [("review", which.review), ("client", which.client), ("takes", which.takes)]
     found += [(name, getattr(which, name)) for name in WORDS]
     for name in TRUTHS:
         value = getattr(which, name)

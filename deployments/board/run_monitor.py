@@ -24,6 +24,7 @@ from typing import IO, Any
 
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.reminders import remind
 from callsheet.deployments.board.run_process import CAMPAIGN
 from callsheet.deployments.board.services.plans import proposed
 from callsheet.deployments.board.services.sheets import kept_sheet, parsed
@@ -45,6 +46,8 @@ log = logging.getLogger("callsheet.board")
 TICK = 1.0
 #: Plans that are priced at once, and runs that are processed at once, at most.
 PLANS, RUNS = 2, 8
+#: How often is looked whether a client is to be reminded of, in seconds.
+REMIND = 600.0
 #: A run whose process dies so often before its end is left to a person.
 DEATHS = 5
 #: After a death a run is started again after a second, twice that after the next, at most this.
@@ -76,6 +79,8 @@ class RunMonitor:
         self._deaths: Counter[str] = Counter()
         self._not_before: dict[str, float] = {}
         self._others: set[str] = set()
+        #: When clients who are due are looked for next.
+        self._remind_at = 0.0
         self._flow_runs = None if board.brings_sandbox else FlowRuns(board.profile)
 
     async def work(self) -> None:
@@ -106,6 +111,9 @@ class RunMonitor:
             if plan_id not in self._quoting and len(self._quoting) < PLANS:
                 quoting = quote_plan(self._board, plan_id)
                 self._quoting[plan_id] = asyncio.create_task(quoting, name=f"plan {plan_id}")
+        if (now := self._board.clock()) >= self._remind_at:
+            self._remind_at = now + REMIND
+            self._board.beside.start(remind(self._board))
         await self._reap()
         for run in await self._board.read(open_runs):
             if len(self._children) < RUNS and await self.is_to_start(run):

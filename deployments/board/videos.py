@@ -17,9 +17,9 @@ from starlette.datastructures import QueryParams
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import pairs_of, rows_in
-from callsheet.deployments.commands.review import shown_to
+from callsheet.tasks.aftercare.guests import shown_to, within
 from callsheet.tasks.ledger.campaigns import Campaign, tally_of
-from callsheet.tasks.ledger.reviews import REASONS, Review
+from callsheet.tasks.ledger.reviews import REASONS, Review, Verdict
 from callsheet.tasks.ledger.row_history import whole_row
 from callsheet.tasks.ledger.row_pages import (
     PAGE,
@@ -90,6 +90,11 @@ class Gallery:
             "other_look": replace(view, strips=not view.strips).address(self.root, open=view.open),
         }
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether someone of the team looks, and nobody who came by a link."""
+        return self.board.who.guest is None
+
     async def rejected(self) -> int:
         """Return how many rejected videos can be made again."""
         return await self.count(RowFilter(video=True, review="reject", states=RETAKEABLE))
@@ -99,13 +104,15 @@ class Gallery:
         whole = await self.board.read(whole_row, campaign_id=self.campaign.id, row=card.row)
         assert whole is not None
         take = next(one for one in whole.takes if one.take.number == card.take)
-        older = (one for one in whole.takes if one.video.files and one.take.number < card.take)
+        # Outside, nothing is shown of videos that were not good enough.
+        takes = whole.takes if self.is_inside else ()
+        older = (one for one in takes if one.video.files and one.take.number < card.take)
         before = None
         if last := next(older, None):
             address = video_address(self.campaign.name, card.row, last.take.number)
             before = {"take": last.take.number, "address": address}
-            before["review"] = shown_to(self.board.who, last.review)
-        if self.board.who.guest is None:
+            before["review"] = last.review
+        if self.is_inside:
             card = with_request(card, take.take)
         return self._common(view) | {
             "chosen": card,
@@ -124,21 +131,22 @@ class Gallery:
             "may_retake": self.board.who.may("approver"),
             "may_download": self.board.who.may_download,
             # Someone who came by a link sees videos, and no other page.
-            "guest": self.board.who.guest is not None,
+            "guest": self.board.who.guest,
             "refused": None,
         }
 
     async def chips(self, view: VideoView, since: float | None) -> list[VideoChip]:
         """Return the choices among the videos, counted by the ledger."""
         counts = await self._plain_counts(view)
-        for words, one in narrowed(view, since).items():
+        choices = narrowed(view, since, inside=self.is_inside)
+        for words, one in choices.items():
             if words not in counts:
                 counts[words] = await self.count(one.which)
-        return chips_of(view, self.root, counts, since)
+        return chips_of(view, self.root, counts, choices)
 
     async def _plain_counts(self, view: VideoView) -> dict[str, int]:
         """Return what the ledger counts from its indexes, where all videos are asked about."""
-        if replace(view.which, review=None, flagged=None, since=None) != RowFilter(video=True):
+        if not self.is_inside or _unnarrowed(view.which) != RowFilter(video=True):
             return {}
         found = await self.board.read(counts_of, campaign_id=self.campaign.id)
         words = {"Undecided": "none", "Kept": "keep", "Rejected": "reject"}
@@ -151,6 +159,7 @@ class Gallery:
 
     async def count(self, which: RowFilter) -> int:
         """Return how many videos match."""
+        which = within(self.board.who, which)
         return await self.board.read(count_shown, campaign_id=self.campaign.id, which=which)
 
     async def card(self, view: VideoView, row: str) -> VideoCard:
@@ -165,13 +174,18 @@ class Gallery:
         found = (await self._page(view)).rows
         here = next((at for at, one in enumerate(found) if one.row == row), -1)
         turned = [*found[here + 1 :], *found[: max(here, 0)]]
-        return next((one.row for one in turned if one.review is None), None)
+        undecided = (one.row for one in turned if self._review(one) is None)
+        return next(undecided, None)
+
+    def _review(self, row: ShownRow) -> Review | None:
+        """Return what the side of who looks said of a video."""
+        return row.review if self.is_inside else shown_to(self.board.who, row.client)
 
     def _card(self, view: VideoView, row: ShownRow) -> VideoCard:
         card = card_of(row, self.campaign.name, view.address(self.root, open=row.row))
-        if self.board.who.guest is None:
-            return replace(card, facts=[*card.facts, in_credits(row.charged)])
-        return replace(card, review=shown_to(self.board.who, card.review))
+        if self.is_inside:
+            return replace(card, client=row.client, facts=[*card.facts, in_credits(row.charged)])
+        return replace(card, review=self._review(row), checks={})
 
     async def _rows(self, which: RowFilter) -> Sequence[ShownRow]:
         return (await self._read(which)).rows
@@ -180,6 +194,7 @@ class Gallery:
         return await self._read(view.which, sort=view.sort, after=view.after)
 
     async def _read(self, which: RowFilter, **how: Any) -> Shown:
+        which = within(self.board.who, which)
         return await self.board.read(shown_rows, campaign_id=self.campaign.id, which=which, **how)
 
 
@@ -270,6 +285,8 @@ class VideoCard:
     here: str
     review: Review | None
     checks: Mapping[str, str]
+    #: What the client says of it, where the team looks.
+    client: Review | None = None
     seconds: float | None = None
     language: str | None = None
     captions: bool = False
@@ -341,24 +358,45 @@ class VideoChip:
     chosen: bool
 
 
-def narrowed(view: VideoView, since: float | None) -> dict[str, VideoView]:
-    """Return what each chip shows; `since` is when the person was here before (Unix seconds)."""
-    base = replace(view.which, review=None, flagged=None, since=None)
-    found = {
-        "All": base,
-        "Undecided": replace(base, review="none"),
-        "Kept": replace(base, review="keep"),
-        "Rejected": replace(base, review="reject"),
-        "Flagged": replace(base, flagged=True),
-    }
+def _unnarrowed(which: RowFilter) -> RowFilter:
+    """Return a filter without what the chips ask for."""
+    return replace(which, review=None, client=None, flagged=None, since=None)
+
+
+def narrowed(view: VideoView, since: float | None, *, inside: bool) -> dict[str, VideoView]:
+    """Return what each chip shows; `since` is when the person was here before (Unix seconds).
+
+    Outside (not `inside`) verdicts are the client's, and what was flagged is nobody's matter.
+    """
+    base = _unnarrowed(view.which)
+    if inside:
+        found = {
+            "All": base,
+            "Undecided": replace(base, review="none"),
+            "Kept": replace(base, review="keep"),
+            "Rejected": replace(base, review="reject"),
+            "Flagged": replace(base, flagged=True),
+            **{words: replace(base, client=verdict) for words, verdict in _BY_CLIENT.items()},
+        }
+    else:
+        found = {
+            "All": base,
+            "Undecided": replace(base, client="none"),
+            "Approved": replace(base, client="keep"),
+            "Rejected": replace(base, client="reject"),
+        }
     since = view.which.since or since
     if since is not None:
         found["New since my last visit"] = replace(base, since=since)
     return {words: replace(view, which=which, after=None) for words, which in found.items()}
 
 
+#: What is shown where a client has said something.
+_BY_CLIENT: Mapping[str, Verdict] = {"Client approved": "keep", "Client rejected": "reject"}
+
+
 def chips_of(
-    view: VideoView, root: str, counts: Mapping[str, int], since: float | None
+    view: VideoView, root: str, counts: Mapping[str, int], choices: Mapping[str, VideoView]
 ) -> list[VideoChip]:
     """Return the chips, with how many videos each would show (`counts`, by the words on it)."""
     return [
@@ -368,5 +406,6 @@ def chips_of(
             count=counts[words],
             chosen=other.which == view.which,
         )
-        for words, other in narrowed(view, since).items()
+        for words, other in choices.items()
+        if counts[words] or words not in _BY_CLIENT or other.which == view.which
     ]

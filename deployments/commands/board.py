@@ -9,7 +9,8 @@ from argparse import Namespace
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from functools import partial
 
 from rich.console import Console
 
@@ -39,7 +40,7 @@ from callsheet.deployments.process import handle_signals, run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.people import Person
-from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say
 from callsheet.tasks.values.amounts import as_text, parse_duration
@@ -216,12 +217,21 @@ async def _people(args: Namespace, board: Board) -> None:
 
 async def _link(args: Namespace, board: Board) -> None:
     days = parse_duration(args.lasts) / 86400.0
-    made = await make_link(board, args.campaign, args.name, args.rights, days)
+    making = partial(make_link, board, args.campaign, args.name, args.rights, days)
+    made = await making(all_videos=args.all_videos, due=_day(args.due))
     if args.json:
         print_json(made.model_dump(mode="json"))
         return
     console_for(args).print(plain(f"for {made.name}, shown this once: {made.address}"))
     _print_reach(board)
+
+
+def _day(said: str | None) -> date | None:
+    try:
+        return None if said is None else date.fromisoformat(said)
+    except ValueError:
+        words = f'"{said}" is not a day; no link was made'
+        raise BadInput(words, remedy="write it like 2026-12-24") from None
 
 
 async def _links(args: Namespace, board: Board) -> None:

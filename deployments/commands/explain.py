@@ -49,8 +49,9 @@ def main(args: Namespace) -> int:
 
 
 def _step(event: ShownEvent) -> str:
-    if event.kind == "review":
-        return {"keep": "kept", "reject": "rejected"}.get(event.new or "", "undecided")
+    if event.kind in ("review", "client"):
+        said = {"keep": "kept", "reject": "rejected"}.get(event.new or "", "undecided")
+        return said if event.kind == "review" else f"client: {said}"
     return f"{event.old} -> {event.new}" if event.new else event.kind
 
 

@@ -6,6 +6,7 @@ Secrets are in an answer once: a login, a token, the address of a link.
 from __future__ import annotations
 
 import unicodedata
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -86,6 +87,8 @@ class ListedLink(BaseModel):
     made_at: Moment
     expires_at: Moment
     revoked_at: Moment | None
+    all_videos: bool
+    due_at: Moment | None
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -181,11 +184,16 @@ async def make_link(
     name: Name,
     rights: Annotated[tuple[Right, ...], Field(max_length=3)] = ("see",),
     days: Annotated[float, Field(gt=0, le=LONGEST_LINK)] = 14,
+    all_videos: Annotated[bool, Field(description="also videos that nobody keeps")] = False,
+    due: Annotated[
+        date | None, Field(description="the day by whose end (UTC) the guest decides")
+    ] = None,
 ) -> MadeLink:
     """Make a link for a person outside the team."""
     if not 0 < days <= LONGEST_LINK:
         raise BadInput(f"a link lasts up to {LONGEST_LINK} days")
     code, now = make_token(at.token), at.clock()
+    expires_at = now + days * 86400.0
     link = await at.write(
         ledger_links.make_link,
         digest=digest_of(code),
@@ -195,7 +203,9 @@ async def make_link(
         rights={"see", *rights},
         by=at.by,
         at=now,
-        expires_at=now + days * 86400.0,
+        expires_at=expires_at,
+        all_videos=all_videos,
+        due_at=_due(due, now, expires_at),
     )
     address = login_address(at, code)
     return MadeLink(**_link(link), address=address, here_only=at.is_here_only)
@@ -207,6 +217,16 @@ async def end_link(at: At, link: Annotated[int, Field(ge=1, le=2**31 - 1)]) -> G
         remedy = "`callsheet board links` lists them"
         raise NoSuch(f"no link {link} holds", remedy=remedy)
     return Gone(revoked=True)
+
+
+def _due(day: date | None, now: float, expires_at: float) -> float | None:
+    """Return the end of a day (UTC), in Unix seconds; raise BadInput where the link ends before."""
+    if day is None:
+        return None
+    begins = datetime.combine(day, time(), UTC).timestamp()
+    if not now - 86400.0 < begins <= expires_at:
+        raise BadInput(f"{day} is not within the days that the link lasts; no link was made")
+    return begins + 86400.0
 
 
 def login_address(at: At, code: str) -> str:

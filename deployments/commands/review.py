@@ -16,6 +16,7 @@ from callsheet.deployments.commands.reading import campaign_and_words, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.aftercare import review as changes
+from callsheet.tasks.aftercare.guests import check_sees, shown_to, side_of, within
 from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.campaign.selection import rows_asked
 from callsheet.tasks.ledger.people import Person
@@ -45,8 +46,6 @@ InsteadOf = Annotated[
     Verdict | None, Field(description="the verdict that stands, which this one replaces")
 ]
 
-#: In the place of the name of a reviewer, for guests.
-OTHER = "another reviewer"
 UNDO = "undo"
 _DONE = {"keep": "kept", "reject": "rejected"}
 #: What `--json` tells of each row.
@@ -115,19 +114,21 @@ async def decide(
     """Decide on the video of a take, by its number in its row; return what stands.
 
     A verdict of None takes back the one that `instead_of` names. The same verdict again may add a
-    reason or a note; None leaves what there is. Raises ReviewStands where someone decided
-    otherwise, BadInput where there is no such video.
+    reason or a note; None leaves what there is. A guest decides for the client. Raises ReviewStands
+    where someone of the same side decided otherwise, BadInput where there is no such video.
     """
     assert at.person is not None
-    known = await at.campaign(campaign)
+    known, side = await at.campaign(campaign), side_of(at.person)
+    await at.read(check_sees, person=at.person, campaign=known, row=row, take=take)
     number = await at.read(video_of_take, campaign_id=known.id, row=row, take=take)
-    standing = None if number is None else await at.read(review_of, take_id=number)
-    if standing is not None and shown_to(at.person, standing) != standing:
+    standing = None if number is None else await at.read(review_of, take_id=number, side=side)
+    guest = at.person.guest
+    if standing is not None and guest is not None and not guest.wrote(standing.by):
         # A guest does not see the words of others, and takes none of them away.
         reason, note = reason or None, note or None
         instead_of = None if instead_of == verdict else instead_of
     change = partial(changes.review_row, campaign=known, row=row, verdict=verdict, take=take)
-    change = partial(change, reason=reason, note=note, by=at.by, at=at.clock())
+    change = partial(change, reason=reason, note=note, by=at.by, at=at.clock(), side=side)
     try:
         return shown_to(at.person, await at.write(change, instead_of=instead_of))
     except ReviewStands as stands:
@@ -157,19 +158,10 @@ async def decide_all(
             )
         if until is not None:
             which = replace(which, until=min(until, which.until or until))
+        which = within(at.who, which)
     change = partial(changes.review_rows, campaign=await at.campaign(campaign), which=which)
-    change = partial(change, verdict=verdict, reason=reason, note=note)
+    change = partial(change, verdict=verdict, reason=reason, note=note, side=side_of(at.who))
     return await at.write(change, by=at.by, at=at.clock())
-
-
-def shown_to(person: Person, review: Review | None) -> Review | None:
-    """Return a review as this person is shown it: a guest sees verdicts, and their own words.
-
-    The names, reasons and notes of others stay inside.
-    """
-    if review is None or person.guest is None or review.by == person.name:
-        return review
-    return replace(review, by=OTHER, reason=None, note=None)
 
 
 def main(args: Namespace) -> int:

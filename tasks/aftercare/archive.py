@@ -194,9 +194,9 @@ class VideosZip:
         if self.inside:
             status = status_line(line)
         else:
-            take, review = line.document["video_take"], line.document["review"]
-            row = line.document["row"]
-            status = {"row": row, "title": line.title, "take": take, "review": review}
+            # Somebody from outside, whose verdict is the client's.
+            status = {"row": line.row, "title": line.title, "take": line.video_take}
+            status["review"] = line.client_verdict
         files = {f"cs_file_{kind}": added.get(kind) for kind in ("mp4", "srt", "vtt")}
         return status | files
 

@@ -115,13 +115,15 @@ COLUMNS: dict[What, tuple[str, ...]] = {
         "priority", "tags", "cost_center", "notes", "max_credits", "quoted", "quoted_at", "take",
         "key", "video_id", "reserved", "charged", "paid_before", "variance", "video_take", "video",
         "sha256", "bytes", "seconds", "srt", "vtt", "digest", "review", "review_reason",
-        "review_note", "reviewed_by", "reviewed_at", "checks",
+        "review_note", "reviewed_by", "reviewed_at", "client_review", "client_reason",
+        "client_note", "client_by", "client_at", "checks",
     ),
     "takes": (
         "row", "take", "present", "key", "video_id", "cost_center", "quoted", "reserved",
         "charged", "intended_at", "accepted_at", "refused_at", "ready_at", "delivered_at",
         "abandoned_at", "video", "sha256", "bytes", "seconds", "srt", "vtt", "nth", "digest",
-        "review", "review_reason", "review_note", "reviewed_by", "reviewed_at", "checks",
+        "review", "review_reason", "review_note", "reviewed_by", "reviewed_at", "client_review",
+        "client_reason", "client_note", "client_by", "client_at", "checks",
     ),
     "events": ("at", "row", "take", "kind", "old", "new", "words"),
     "chargeback": CHARGEBACK,
@@ -134,7 +136,7 @@ _LINES: dict[What, Callable[[Connection, int], Lines]] = {
 }
 _MOMENTS = ("at", "since")
 #: Free text of people and services.
-_FREE = ("reason", "words", "title", "notes", "review_note", "checks")
+_FREE = ("reason", "words", "title", "notes", "review_note", "client_note", "checks")
 
 
 def export(

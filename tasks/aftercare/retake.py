@@ -85,13 +85,14 @@ def _lines(
 ) -> list[PlanLine]:
     kept = kept_rows(connection, campaign.id)
     spent, said = figures_of(connection, campaign.id), last_reviews(connection, campaign.id)
+    clients = last_reviews(connection, campaign.id, "client")
 
     def line(row: CampaignRow) -> PlanLine:
         is_kept, review = row.id in kept, said.get(row.id)
         action, why = _action(campaign, row, is_kept=is_kept and not ask.even_kept, make=make)
         price = row.quoted
         if action == "retake":
-            price, why = None, _note(row, review)
+            price, why = None, _note(row, review, clients.get(row.id))
         figures = spent.get(row.id, Figures())
         charged = figures.reserved + (figures.charged or Decimal(0))
         more = {"priced": price, "charged": charged, "kept": is_kept, "review": review}
@@ -113,12 +114,13 @@ def _action(
     return "none", _WHY_NOT.get(row.state, _OFF).format(run=run_line(campaign))
 
 
-def _note(row: CampaignRow, review: Review | None) -> str | None:
+def _note(row: CampaignRow, review: Review | None, client: Review | None) -> str | None:
     """Say what was said last of the videos of a row, and what happens to the take it has."""
     left = _LEFT_BEHIND.get(row.state, "")
     left = left.format(cancel=suggest("cancel", row.campaign, row.row))
     said = "" if review is None else review.words
-    return "; ".join(filter(None, (said, left))) or None
+    told = "" if client is None else f"by the client: {client.words}"
+    return "; ".join(filter(None, (said, told, left))) or None
 
 
 def _check_named(lines: Sequence[PlanLine]) -> None:

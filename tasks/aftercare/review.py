@@ -13,7 +13,15 @@ from sqlalchemy import Connection
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.figures import pages_of
-from callsheet.tasks.ledger.reviews import Review, Reviewed, Verdict, review, review_all, review_of
+from callsheet.tasks.ledger.reviews import (
+    Review,
+    Reviewed,
+    Side,
+    Verdict,
+    review,
+    review_all,
+    review_of,
+)
 from callsheet.tasks.ledger.row_pages import video_of_take, videos_shown
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.runtime.errors import NoSuch
@@ -32,6 +40,7 @@ def review_row(
     by: str,
     at: float,
     instead_of: Verdict | None = None,
+    side: Side = "team",
 ) -> Review | None:
     """Review a take of a row, by default its newest video; return the stored verdict.
 
@@ -41,7 +50,7 @@ def review_row(
     if found is None:
         named = f"{row} has no video yet" if take is None else f"{row} has no take {take}"
         raise NoSuch(named, remedy=f"`{suggest('explain', campaign.name, row)}` shows its state")
-    before = review_of(connection, found)
+    before = review_of(connection, found, side)
     said = review(
         connection,
         found,
@@ -51,6 +60,7 @@ def review_row(
         by=by,
         at=at,
         instead_of=instead_of,
+        side=side,
     )
     if said != before:
         act = said.verdict if said else "take back"
@@ -69,6 +79,7 @@ def review_rows(
     note: str | None = None,
     by: str,
     at: float,
+    side: Side = "team",
 ) -> Reviewed:
     """Review the videos of rows, by a filter or by their ids; existing reviews stay."""
     if isinstance(which, RowFilter):
@@ -76,7 +87,8 @@ def review_rows(
     else:
         pages = [RowFilter(rows=page) for page in pages_of(which)]
     videos = [video for page in pages for video in videos_shown(connection, campaign.id, page)]
-    done = review_all(connection, videos, verdict, reason=reason, note=note, by=by, at=at)
+    reviewing = partial(review_all, connection, videos, verdict, reason=reason, note=note)
+    done = reviewing(by=by, at=at, side=side)
     if done.made:
         words = ": ".join(filter(None, (reason, note))) or None
         about = partial(note_act, connection, at=at, by=by, campaign=campaign.name)

@@ -10,14 +10,14 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.manifest import Line, Manifest, files_of_line, review_of_line
+from callsheet.tasks.campaign.manifest import Line, Manifest, files_of_line, reviews_of_line
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deletions import mark_deleted
 from callsheet.tasks.ledger.deliveries import Delivered, VideoFindings, deliver
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move
-from callsheet.tasks.ledger.reviews import restore_review
+from callsheet.tasks.ledger.reviews import restore_reviews
 from callsheet.tasks.ledger.takes import accept, settle
 from callsheet.tasks.ledger.values import CampaignRow, State, Take, rows_of
 from callsheet.tasks.values.amounts import parse_credits
@@ -85,7 +85,6 @@ def _deliver(
     findings = VideoFindings(checks=line["checks"]) if line["checks"] else None
     if not deliver(connection, row, take, files=files, at=at, findings=findings):
         return False
-    if review := review_of_line(line, at):
-        restore_review(connection, row, take.id, review, at=at)
+    restore_reviews(connection, row, take.id, reviews_of_line(line, at), at=at)
     mark_deleted(connection, take, at=float(line["deleted_at"] or at), by=line["deleted_by"])
     return True

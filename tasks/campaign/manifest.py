@@ -25,7 +25,7 @@ from callsheet.tasks.ledger.audit_log import restored_since
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, has_event
 from callsheet.tasks.ledger.deliveries import Delivered
 from callsheet.tasks.ledger.earlier_takes import EarlierTake, PastTake, keep_earlier
-from callsheet.tasks.ledger.reviews import BY, NOTE, REASON, VERDICTS, Review
+from callsheet.tasks.ledger.reviews import BY, NOTE, REASON, VERDICTS, Review, Side
 from callsheet.tasks.ledger.sync import Reported
 from callsheet.tasks.ledger.values import CampaignRow, rows_of, takes_of
 from callsheet.tasks.runtime.concurrency import map_at_once
@@ -57,6 +57,7 @@ _LINE: Mapping[str, Any] = {
     "video_id": _TEXT, "quoted": _AMOUNT, "reserved": _AMOUNT, "charged": _AMOUNT,
     "paid_before": _AMOUNT, "variance": _AMOUNT, "video_take": _WHOLE, "deliveries": _FILE,
     "review": _TEXT, "review_reason": _TEXT, "review_note": _TEXT, "reviewed_by": _TEXT,
+    "client_review": _TEXT, "client_reason": _TEXT, "client_note": _TEXT, "client_by": _TEXT,
     "checks": _WORDS, "operation": _TEXT, "digest": _TEXT, "nth": _WHOLE, "first_id": _TEXT,
     "deleted_at": _AMOUNT, "deleted_by": _TEXT, "take_quoted": _AMOUNT, "sent_at": _AMOUNT,
     "to_be_sent": _FLAG, "next_digest": _TEXT, "next_nth": _WHOLE, "earlier": _EARLIER,
@@ -314,20 +315,32 @@ async def _past_take(
         source="the store's manifest",
         is_whole=True,
         files=files,
-        review=review_of_line(line, noted),
+        reviews=reviews_of_line(line, noted),
         checks=line["checks"] if line["video_take"] == number else None,
     )
 
 
-def review_of_line(line: Line, at: float) -> Review | None:
-    """Return the verdict on the video of the take that a line tells of."""
-    verdict = next((one for one in VERDICTS if one == line["review"]), None)
-    if verdict is None or line["video_take"] != line["take"]:
-        return None
-    reason, note = (line["review_reason"] or "")[:REASON], (line["review_note"] or "")[:NOTE]
-    by = (line["reviewed_by"] or "somebody")[:BY]
-    # When exactly, the manifest does not tell.
-    return Review(verdict=verdict, reason=reason or None, note=note or None, by=by, at=at)
+def reviews_of_line(line: Line, at: float) -> dict[Side, Review]:
+    """Return the verdicts on the video of the take that a line tells of, by who gave them.
+
+    When exactly, the manifest does not tell: it is `at`.
+    """
+    if line["video_take"] != line["take"]:
+        return {}
+    found: dict[Side, Review] = {}
+    for side, names in _REVIEWS.items():
+        said, reason, note, by = (line[name] or "" for name in names)
+        if verdict := next((one for one in VERDICTS if one == said), None):
+            words = {"reason": reason[:REASON] or None, "note": note[:NOTE] or None}
+            found[side] = Review(verdict=verdict, by=by[:BY] or "somebody", at=at, **words)
+    return found
+
+
+#: The members of a line that tell of a verdict: what, why, in which words, and who.
+_REVIEWS: Mapping[Side, tuple[str, ...]] = {
+    "team": ("review", "review_reason", "review_note", "reviewed_by"),
+    "client": ("client_review", "client_reason", "client_note", "client_by"),
+}
 
 
 async def files_of_line(at: Context, row: CampaignRow, line: Line, number: int) -> list[Delivered]:

@@ -154,6 +154,7 @@ def status_line(row: ShownRow, link: Callable[[str], str | None] | None = None) 
         "cs_vtt": files.get("vtt", {}).get("uri"),
         **({"cs_copies": "; ".join(map(_said_of, said["copies"]))} if "copies" in said else {}),
         **{f"cs_{name}": said[name] for name in ("review", "review_reason", "review_note")},
+        **{f"cs_{name}": said[name] for name in said if name.startswith("client_")},
         "cs_checks": "; ".join(
             f"{name}: {words}" for name, words in said["checks"].items() if words != "ok"
         ),

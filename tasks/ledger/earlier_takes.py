@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move, note
 from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.renames import UNMADE, first_ids, set_first_ids
-from callsheet.tasks.ledger.reviews import Review, restore_review
+from callsheet.tasks.ledger.reviews import Review, Side, restore_reviews
 from callsheet.tasks.ledger.schema import earlier_takes, rows, takes
 from callsheet.tasks.ledger.told_costs import drop_told
 from callsheet.tasks.ledger.values import CampaignRow, State, rows_of
@@ -285,8 +285,8 @@ class PastTake:
     #: Whether `charged` is all that its row cost and no other take of this ledger shows.
     is_whole: bool = False
     files: Sequence[Delivered] = ()
-    #: What a person said of its video, and what was found when that was inspected.
-    review: Review | None = None
+    #: What people said of its video, and what was found when that was inspected.
+    reviews: Mapping[Side, Review] = field(default_factory=dict)
     checks: Mapping[str, str] | None = None
 
 
@@ -329,8 +329,8 @@ def restore_take(connection: Connection, row: CampaignRow, past: PastTake, *, at
     keep_files(connection, take_id, past.files)
     if past.files and past.checks:
         keep_findings(connection, take_id, VideoFindings(checks=past.checks))
-    if past.files and past.review is not None:
-        restore_review(connection, row, take_id, past.review, at=at)
+    if past.files:
+        restore_reviews(connection, row, take_id, past.reviews, at=at)
     reserved, cost = _amounts(past)
     count_past(connection, row, take_id=take_id, at=past.sent_at, reserved=reserved, cost=cost or 0)
     forget_earlier(connection, row, digest=row.digest, nth=past.nth)

@@ -37,7 +37,11 @@ RIGHTS: tuple[Right, ...] = get_args(Right)
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """An address for a guest: no account, one campaign, some rights, for a while."""
+    """An address for a guest: no account, one campaign, some rights, for a while.
+
+    With `all_videos` it shows those, too, that nobody of the team keeps; until `due_at` its guest
+    is asked to decide.
+    """
 
     id: int
     campaign: str
@@ -47,20 +51,34 @@ class Link:
     made_at: float
     expires_at: float
     revoked_at: float | None
+    all_videos: bool = False
+    due_at: float | None = None
 
     def holds(self, at: float) -> bool:
         """Whether it opens anything at this moment."""
         return self.revoked_at is None and at < self.expires_at
 
-    @property
-    def guest(self) -> Person:
-        """Anyone who comes by it."""
+    def guest(self, called: str | None = None) -> Person:
+        """Return who comes by it, as they call themselves."""
         return Person(
             id=0,
-            name=f"{self.name} (link {self.id})",
+            name=f"{called}, {self.name}{self._mark}" if called else f"{self.name}{self._mark}",
             role="reviewer" if "decide" in self.rights else "viewer",
             guest=self,
         )
+
+    def wrote(self, by: str) -> bool:
+        """Whether something is by a guest of this link, however they call themselves."""
+        return by.endswith(self._mark)
+
+    def bare(self, by: str) -> str:
+        """Return the name of a guest of this link as the guest reads it."""
+        return by.removesuffix(self._mark)
+
+    @property
+    def _mark(self) -> str:
+        # No person has such a name.
+        return f" (link {self.id})"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,9 +1,10 @@
 """Reviews.
 
-One verdict for each take, and delivery of videos that a person keeps despite a failed check.
+One verdict of the team for each take and one of the client, and delivery of videos that a person
+of the team keeps despite a failed check. The client's moves no row.
 
 Each function is one change for `Ledger.write`, with its event in the same transaction. The first
-verdict stands: of two people who decide at once the second is told who was first.
+verdict of a side stands: of two people who decide at once the second is told who was first.
 """
 
 from __future__ import annotations
@@ -11,21 +12,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-from sqlalchemy import Connection, and_, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, insert, select, update
 
 from callsheet.tasks.ledger.deliveries import HAS_VIDEO, files_in
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move, storable
 from callsheet.tasks.ledger.records import Records
-from callsheet.tasks.ledger.schema import REVIEWED, events, rows, takes
+from callsheet.tasks.ledger.schema import CLIENT_REVIEWED, REVIEWED, events, rows, takes
 from callsheet.tasks.ledger.values import CampaignRow, rows_by_number
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 from callsheet.tasks.runtime.redact import control_fault
 
 Verdict = Literal["keep", "reject"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+#: Whose verdict it is: they stand beside each other.
+Side = Literal["team", "client"]
 #: What is often wrong, for people to choose from; any other few words are taken too.
 REASONS: Mapping[str, str] = {
     "wording": "what is said or written",
@@ -90,6 +93,7 @@ def review(
     by: str,
     at: float,
     instead_of: Verdict | None = None,
+    side: Side = "team",
 ) -> Review | None:
     """Decide on the video of a take, by its number in the ledger; return the verdict that stands.
 
@@ -103,7 +107,7 @@ def review(
     video = _video(connection, take_id)
     # Anyone else who decides on it, or has its row taken again, waits for this, or this for them.
     _hold(connection, [video])
-    before = review_of(connection, take_id)
+    before = review_of(connection, take_id, side)
     now = None if verdict is None else _said(verdict, reason, note, by=by, at=at)
     if before is None and now is None:
         return None
@@ -113,7 +117,7 @@ def review(
     elif standing != instead_of:
         raise ReviewStands(video.row, video.take, before)
     if now != before:
-        _keep(connection, [video], now, old=standing, by=by, at=at)
+        _keep(connection, [video], now, old=standing, by=by, at=at, side=side)
     return now
 
 
@@ -145,6 +149,7 @@ def review_all(
     note: str | None = None,
     by: str,
     at: float,
+    side: Side = "team",
 ) -> Reviewed:
     """Decide on the videos of many takes; what someone has decided on already stays as it is."""
     said = _said(verdict, reason, note, by=by, at=at)
@@ -152,9 +157,9 @@ def review_all(
     for page in pages_of(take_ids):
         videos = _videos(connection, page)
         _hold(connection, videos)
-        before = _verdicts(connection, page)
+        before = _verdicts(connection, page, side)
         new = [video for video in videos if video.id not in before]
-        _keep(connection, new, said, old=None, by=by, at=at)
+        _keep(connection, new, said, old=None, by=by, at=at, side=side)
         agreed = sum(before.get(video.id) == verdict for video in videos)
         made += len(new)
         same += agreed
@@ -162,20 +167,30 @@ def review_all(
     return Reviewed(made, same, stood)
 
 
-def restore_review(
-    connection: Connection, row: CampaignRow, take_id: int, said: Review, *, at: float
+def restore_reviews(
+    connection: Connection,
+    row: CampaignRow,
+    take_id: int,
+    said: Mapping[Side, Review],
+    *,
+    at: float,
 ) -> None:
-    """Put back what an earlier, lost ledger knew to have been said of a take."""
-    keys = {"take_id": take_id, "campaign_id": row.campaign_id, "row_id": row.id}
-    connection.execute(update(takes).where(takes.c.id == take_id).values(REVIEWS.line(said)))
-    words = f"{said.words} (known from the store's manifest)"
-    event = {**keys, "at": at, "kind": "review", "new": said.verdict, "words": storable(words)}
-    connection.execute(insert(events).values(**event))
+    """Put back what an earlier, lost ledger knew to have been said of a take, by either side."""
+    keys = {"take_id": take_id, "campaign_id": row.campaign_id, "row_id": row.id, "at": at}
+    for side, review in said.items():
+        of = _OF[side]
+        these = update(takes).where(takes.c.id == take_id)
+        connection.execute(these.values(of.records.line(review)))
+        words = storable(f"{review.words} (known from the store's manifest)")
+        event = {**keys, "kind": of.event, "new": review.verdict, "words": words}
+        connection.execute(insert(events).values(**event))
 
 
-def review_of(connection: Connection, take_id: int) -> Review | None:
+def review_of(connection: Connection, take_id: int, side: Side = "team") -> Review | None:
     """Return what was said of a take."""
-    return REVIEWS.first(connection, REVIEWS.query.where(takes.c.id == take_id, REVIEWED))
+    of = _OF[side]
+    query = of.records.query.where(takes.c.id == take_id, of.is_there)
+    return of.records.first(connection, query)
 
 
 def kept_rows(connection: Connection, campaign_id: int) -> frozenset[int]:
@@ -186,11 +201,14 @@ def kept_rows(connection: Connection, campaign_id: int) -> frozenset[int]:
     return frozenset(connection.scalars(query.where(*mine)))
 
 
-def last_reviews(connection: Connection, campaign_id: int) -> Mapping[int, Review]:
+def last_reviews(
+    connection: Connection, campaign_id: int, side: Side = "team"
+) -> Mapping[int, Review]:
     """Return what was said last of each row's takes, by the number of the row."""
-    query = REVIEWS.query.add_columns(takes.c.row_id)
-    query = query.where(takes.c.campaign_id == campaign_id, REVIEWED).order_by(takes.c.id)
-    return {line.row_id: REVIEWS.read(line) for line in connection.execute(query)}
+    of = _OF[side]
+    query = of.records.query.add_columns(takes.c.row_id)
+    query = query.where(takes.c.campaign_id == campaign_id, of.is_there).order_by(takes.c.id)
+    return {line.row_id: of.records.read(line) for line in connection.execute(query)}
 
 
 REVIEWS = Records(
@@ -202,7 +220,39 @@ REVIEWS = Records(
     by=takes.c.reviewed_by,
     at=takes.c.reviewed_at,
 )
-_NONE = dict.fromkeys(column.name for column in REVIEWS.columns)
+CLIENT_REVIEWS = Records(
+    Review,
+    takes,
+    verdict=takes.c.client_review,
+    reason=takes.c.client_reason,
+    note=takes.c.client_note,
+    by=takes.c.client_by,
+    at=takes.c.client_at,
+)
+
+
+class _Reviews(NamedTuple):
+    """Where the verdicts of a side are: `is_there` is what their index is about."""
+
+    records: Records[Review]
+    is_there: ColumnElement[bool]
+    event: str
+
+    @property
+    def verdict(self) -> ColumnElement[Any]:
+        return self.records.columns[0]
+
+    def values(self, said: Review | None) -> Mapping[str, Any]:
+        """Return what a take says of it, nothing for None."""
+        if said is None:
+            return dict.fromkeys(column.name for column in self.records.columns)
+        return self.records.line(said)
+
+
+_OF: Mapping[Side, _Reviews] = {
+    "team": _Reviews(REVIEWS, REVIEWED, "review"),
+    "client": _Reviews(CLIENT_REVIEWS, CLIENT_REVIEWED, "client"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +301,9 @@ def _hold(connection: Connection, videos: Sequence[_VideoFile]) -> None:
     connection.execute(query.with_for_update(key_share=True)).all()
 
 
-def _verdicts(connection: Connection, take_ids: Sequence[int]) -> dict[int, str | None]:
-    query = select(takes.c.id, takes.c.review).where(takes.c.id.in_(take_ids), REVIEWED)
+def _verdicts(connection: Connection, take_ids: Sequence[int], side: Side) -> dict[int, str | None]:
+    of = _OF[side]
+    query = select(takes.c.id, of.verdict).where(takes.c.id.in_(take_ids), of.is_there)
     return dict(connection.execute(query).tuples().all())
 
 
@@ -264,22 +315,22 @@ def _keep(
     old: Verdict | None,
     by: str,
     at: float,
+    side: Side,
 ) -> None:
     """Write a verdict on videos that all had the same before, and an event for each: who and why.
 
-    What a check held back is delivered once someone keeps it.
+    What a check held back is delivered once someone of the team keeps it.
     """
     if not videos:
         return
-    ids = [video.id for video in videos]
-    values = _NONE if said is None else REVIEWS.line(said)
-    connection.execute(update(takes).where(takes.c.id.in_(ids)).values(values))
+    ids, of = [video.id for video in videos], _OF[side]
+    connection.execute(update(takes).where(takes.c.id.in_(ids)).values(of.values(said)))
     because = f": {said.because}" if said is not None and said.because else ""
     new = said.verdict if said else None
-    common = {"at": at, "kind": "review", "old": old, "new": new}
+    common = {"at": at, "kind": of.event, "old": old, "new": new}
     words = storable(f"by {by}{because}")
     connection.execute(insert(events), [{**v.keys(), **common, "words": words} for v in videos])
-    if said is not None and said.verdict == "keep":
+    if side == "team" and said is not None and said.verdict == "keep":
         deliver_kept(connection, ids, at=at)
 
 

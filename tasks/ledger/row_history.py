@@ -168,7 +168,8 @@ _AMOUNTS = ("quoted", "reserved", "charged")
 _OF_TAKE = (
     "key", "video_id", "digest", "nth", "cost_center", *_AMOUNTS, "intended_at", "accepted_at",
     "refused_at", "ready_at", "delivered_at", "abandoned_at", "review", "review_reason",
-    "review_note", "reviewed_by", "reviewed_at",
+    "review_note", "reviewed_by", "reviewed_at", "client_review", "client_reason", "client_note",
+    "client_by", "client_at",
 )  # fmt: skip
 
 
@@ -186,6 +187,7 @@ def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             **asdict(row.figures),
             "key": sent_key(row.key, row.body),
             "review": row.verdict,
+            "client_review": row.client_verdict,
             **_of_files(row.files),
             "checks": _wrong(row.checks),
         }

@@ -29,8 +29,16 @@ from sqlalchemy import (
 
 from callsheet.tasks.ledger.dialect import Folded, Member, Within
 from callsheet.tasks.ledger.records import Records
+from callsheet.tasks.ledger.schema import (
+    CLIENT_REVIEWED,
+    MADE_FIRST,
+    NOT_FIRST,
+    REVIEWED,
+    events,
+    rows,
+    takes,
+)
 from callsheet.tasks.ledger.schema import FLAGGED as FLAGGED_TAKE
-from callsheet.tasks.ledger.schema import MADE_FIRST, NOT_FIRST, REVIEWED, events, rows, takes
 from callsheet.tasks.ledger.values import (
     NEEDS_PERSON,
     STATES,
@@ -50,15 +58,17 @@ MANY = 1 / 8
 class RowFilter:
     """Conditions that all hold; what is empty or None asks for nothing.
 
-    What is said of a video (`review`, `flagged`, `video`, `since`, `until`) is said of the newest
-    that the row has; `review="none"` are videos that are not reviewed yet. `takes` is how many
-    takes a row has at least, `since` and `until` when its video was delivered (Unix seconds: later
-    than the one, no later than the other). `q` is looked for in id, title and reason.
+    What is said of a video (`review`, `client`, `flagged`, `video`, `since`, `until`) is said of
+    the newest that the row has; `review="none"` are videos that are not reviewed yet, `client` is
+    what the client says of it. `takes` is how many takes a row has at least, `since` and `until`
+    when its video was delivered (Unix seconds: later than the one, no later than the other). `q` is
+    looked for in id, title and reason.
     """
 
     states: Collection[State] = ()
     tag: str | None = None
     review: ReviewFilter | None = None
+    client: ReviewFilter | None = None
     q: str | None = None
     flagged: bool | None = None
     language: str | None = None
@@ -115,6 +125,9 @@ def _by_index(campaign_id: int, which: RowFilter) -> Iterator[Select[Any]]:
     if which.review in ("keep", "reject"):
         mine = (takes.c.campaign_id == campaign_id, takes.c.review == which.review)
         yield select(takes.c.row_id).where(*mine, REVIEWED)
+    if which.client in ("keep", "reject"):
+        mine = (takes.c.campaign_id == campaign_id, takes.c.client_review == which.client)
+        yield select(takes.c.row_id).where(*mine, CLIENT_REVIEWED)
     if which.flagged:
         yield select(takes.c.row_id).where(takes.c.campaign_id == campaign_id, FLAGGED_TAKE)
     if which.takes is not None and which.takes > 1:
@@ -155,6 +168,10 @@ def _of_video(which: RowFilter) -> ColumnElement[bool]:
         wanted += [video.c.id.is_not(None), video.c.review.is_(None)]
     elif which.review is not None:
         wanted.append(video.c.review == which.review)
+    if which.client == "none":
+        wanted += [video.c.id.is_not(None), video.c.client_review.is_(None)]
+    elif which.client is not None:
+        wanted.append(video.c.client_review == which.client)
     if which.flagged is not None:
         count = func.coalesce(video.c.flagged, 0)
         wanted.append(count > 0 if which.flagged else and_(video.c.id.is_not(None), count == 0))

@@ -28,7 +28,7 @@ from callsheet.tasks.ledger.deliveries import (
 )
 from callsheet.tasks.ledger.figures import FIGURES, NAMES, PAGE, Figures
 from callsheet.tasks.ledger.records import Records
-from callsheet.tasks.ledger.reviews import REVIEWS, Review, Verdict
+from callsheet.tasks.ledger.reviews import CLIENT_REVIEWS, REVIEWS, Review, Verdict
 from callsheet.tasks.ledger.schema import rows, takes
 from callsheet.tasks.ledger.values import TAKES, CampaignRow, State, Take
 from callsheet.tasks.runtime.redact import one_line
@@ -101,6 +101,11 @@ class ShownRow(NamedTuple):
     review_note: str | None
     reviewed_by: str | None
     reviewed_at: float | None
+    client_verdict: Verdict | None
+    client_reason: str | None
+    client_note: str | None
+    client_by: str | None
+    client_at: float | None
 
     @property
     def title(self) -> str:
@@ -154,12 +159,21 @@ class ShownRow(NamedTuple):
 
     @property
     def review(self) -> Review | None:
-        """What someone said of its video."""
+        """What someone of the team said of its video."""
         if self.verdict is None:
             return None
         said = {"reason": self.review_reason, "note": self.review_note}
         by, at = self.reviewed_by or "", self.reviewed_at or 0.0
         return Review(verdict=self.verdict, by=by, at=at, **said)
+
+    @property
+    def client(self) -> Review | None:
+        """What the client said of its video."""
+        if self.client_verdict is None:
+            return None
+        said = {"reason": self.client_reason, "note": self.client_note}
+        by, at = self.client_by or "", self.client_at or 0.0
+        return Review(verdict=self.client_verdict, by=by, at=at, **said)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -188,6 +202,10 @@ class ShownRow(NamedTuple):
             "reviewed_by": self.reviewed_by,
             "checks": dict(self.checks),
         }
+        if self.client_verdict:
+            said["client_review"] = self.client_verdict
+            for name in ("client_reason", "client_note", "client_by"):
+                said[name] = getattr(self, name)
         if self.copied_text:
             said["copies"] = [copy.as_json() for copy in copies_in(self.copied_text)]
         return said
@@ -219,11 +237,12 @@ _OTHERS: dict[str, ColumnElement[Any]] = {
     "copied": takes.c.copied,
     **{name: _VIDEO.c[name] for name in (
         "delivered_at", "files", "checks", "pictures", "review_reason", "review_note",
-        "reviewed_by", "reviewed_at",
+        "reviewed_by", "reviewed_at", "client_reason", "client_note", "client_by", "client_at",
     )},
     "video_take": _VIDEO.c.number,
     "flagged": func.coalesce(_VIDEO.c.flagged, 0),
     "verdict": _VIDEO.c.review,
+    "client_verdict": _VIDEO.c.client_review,
 }  # fmt: skip
 
 
@@ -298,6 +317,7 @@ class ShownTake:
     take: Take
     video: TakeVideo
     review: Review | None
+    client: Review | None
 
 
 def shown_takes(connection: Connection, *which: ColumnElement[bool]) -> list[ShownTake]:
@@ -306,4 +326,4 @@ def shown_takes(connection: Connection, *which: ColumnElement[bool]) -> list[Sho
     return _TAKES.all(connection, query)
 
 
-_TAKES = Records(ShownTake, takes, take=TAKES, video=VIDEOS, review=REVIEWS)
+_TAKES = Records(ShownTake, takes, take=TAKES, video=VIDEOS, review=REVIEWS, client=CLIENT_REVIEWS)

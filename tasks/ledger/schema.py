@@ -25,9 +25,9 @@ from sqlalchemy import (
 
 #: The newest migration: `callsheet ledger upgrade` brings an older ledger to it; a newer one is
 #: refused.
-REVISION = "0028"
+REVISION = "0029"
 #: The oldest that a program can upgrade: of the first release. What came before is refused.
-FIRST = "0028"
+FIRST = "0029"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.
 VERSION_TABLE = "callsheet_version"
@@ -235,6 +235,12 @@ takes = Table(
     Column("review_note", Text),
     Column("reviewed_by", String(200)),
     Column("reviewed_at", Float),
+    # What the client says of it, who came by a link: beside the team's verdict, never in its place.
+    Column("client_review", String(8)),
+    Column("client_reason", String(40)),
+    Column("client_note", Text),
+    Column("client_by", String(200)),
+    Column("client_at", Float),
     # What of it is in the store, verified there, as JSON: each kind (mp4, srt, vtt) with uri,
     # sha256, bytes and seconds, in the order of delivery. Changed under the row's lock.
     Column("files", Text),
@@ -257,6 +263,7 @@ FOUND = takes.c.found_at.is_not(None)
 TOLD = takes.c.nth == literal_column("0")
 FLAGGED = takes.c.flagged > literal_column("0")
 REVIEWED = takes.c.review.is_not(None)
+CLIENT_REVIEWED = takes.c.client_review.is_not(None)
 COPIED = takes.c.copied.is_not(None)
 for name, columns, which in (
     ("ix_takes_cancelled", (takes.c.campaign_id,), CANCELLED),
@@ -266,6 +273,11 @@ for name, columns, which in (
     ("ix_takes_flagged", (takes.c.campaign_id, takes.c.flagged, takes.c.row_id), FLAGGED),
     ("ix_takes_copied", (takes.c.campaign_id, takes.c.row_id), COPIED),
     ("ix_takes_reviewed", (takes.c.campaign_id, takes.c.review, takes.c.row_id), REVIEWED),
+    (
+        "ix_takes_client_reviewed",
+        (takes.c.campaign_id, takes.c.client_review, takes.c.row_id),
+        CLIENT_REVIEWED,
+    ),
 ):
     # PostgreSQL's are the same (`migrations`): to name it would load what only it needs.
     Index(name, *columns, sqlite_where=which)

@@ -60,6 +60,10 @@ links = Table(
     Column("name", String(200), nullable=False),
     # Some of see, decide, download, with commas between.
     Column("rights", String(40), nullable=False),
+    # Whether it shows videos, too, that nobody of the team keeps.
+    Column("all_videos", Boolean, nullable=False),
+    # Until when its guest is to decide.
+    Column("due_at", Float),
     Column("made_by", String(200), nullable=False),
     Column("made_at", Float, nullable=False),
     Column("expires_at", Float, nullable=False),
@@ -74,6 +78,8 @@ sessions = Table(
     Column("digest", String(64), primary_key=True),
     Column("person_id", Id, ForeignKey("people.id")),
     Column("link_id", Id, ForeignKey("links.id")),
+    # Who came by a link, as they call themselves.
+    Column("called", String(200)),
     Column("made_at", Float, nullable=False),
     Column("seen_at", Float, nullable=False),
     Column("expires_at", Float, nullable=False),

@@ -37,11 +37,18 @@ class BrowserSession:
 
 
 def enter(
-    connection: Connection, code: str, *, session: str, at: float, longest: float
+    connection: Connection,
+    code: str,
+    *,
+    session: str,
+    at: float,
+    longest: float,
+    called: str | None = None,
 ) -> BrowserSession | None:
     """Log a browser in by what has the digest `code`: a one-time login, a link, or a token.
 
-    None where that opens nothing, or no more. A login is used up by it.
+    None where that opens nothing, or no more. A login is used up by it. `called` is what the guest
+    of a link calls themselves.
     """
     person = use_login(connection, code, at=at)
     if person is None:
@@ -51,7 +58,7 @@ def enter(
         return None
     link = None if person else _link(connection, links.c.digest == code, locked=True)
     if link is not None and link.holds(at):
-        person = link.guest
+        person = link.guest(called)
     if person is None:
         return None
     until = min(link.expires_at if link else at + longest, at + longest)
@@ -61,6 +68,7 @@ def enter(
             digest=session,
             person_id=None if link else person.id,
             link_id=link.id if link else None,
+            called=called if link else None,
             made_at=at,
             seen_at=at,
             expires_at=until,
@@ -82,7 +90,7 @@ def find_session(
         return None
     if found.link_id is not None:
         link = _link(connection, links.c.id == found.link_id, locked=locked)
-        person = link.guest if link is not None and link.holds(at) else None
+        person = link.guest(found.called) if link is not None and link.holds(at) else None
     else:
         person = person_of(connection, found.person_id, locked=locked)
     if person is None:
@@ -118,6 +126,8 @@ def make_link(
     by: str,
     at: float,
     expires_at: float,
+    all_videos: bool = False,
+    due_at: float | None = None,
 ) -> Link:
     """Keep a link to a campaign's videos; raise BadInput where there is no such campaign."""
     where = connection.scalar(select(campaigns.c.id).where(campaigns.c.name == campaign))
@@ -132,6 +142,8 @@ def make_link(
             made_by=by,
             made_at=at,
             expires_at=expires_at,
+            all_videos=all_videos,
+            due_at=due_at,
         )
     )
     made = link_of(connection, digest)
@@ -149,6 +161,13 @@ def all_links(connection: Connection, campaign: str | None = None) -> list[Link]
     """Return every link, or those to one campaign, newest first."""
     which = campaigns.c.name == campaign if campaign is not None else links.c.id.is_not(None)
     return _LINKS.all(connection, _LINKS.query.where(which).order_by(links.c.id.desc()))
+
+
+def links_due(connection: Connection, *, at: float, until: float) -> list[Link]:
+    """Return the links that hold now, and whose guests are to decide between these moments."""
+    due = links.c.due_at.between(at, until) & links.c.revoked_at.is_(None)
+    found = _LINKS.all(connection, _LINKS.query.where(due).order_by(links.c.id))
+    return [link for link in found if "decide" in link.rights and link.holds(at)]
 
 
 def revoke_link(connection: Connection, link: int, *, by: str, at: float) -> bool:

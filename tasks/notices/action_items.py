@@ -262,7 +262,7 @@ def _said(
 
 
 #: Kinds of notices: a digest, a night without news, a failed nightly run.
-NoticeKind = Literal["digest", "quiet", "trouble"]
+NoticeKind = Literal["digest", "quiet", "trouble", "client"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from callsheet.deployments.board.reminders import remind
+from callsheet.tasks.aftercare.retake import plan_retakes
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.campaigns import ensure_campaign
 from tests.board.conftest import OpenBoard, board_at
 from tests.board.with_videos import with_videos
+from tests.hearing_of_nights import mailbox
 
 
 @pytest.fixture(autouse=True)
@@ -110,65 +117,169 @@ async def test_a_link_is_for_a_campaign_there_is(open_board: OpenBoard) -> None:
 
 
 NOTE = "the old logo, ask legal"
+REVIEW = "/api/v1/campaigns/spring/rows/{}/review"
+VIDEOS = "/c/spring/videos"
 
 
 @pytest.mark.parametrize("rights", [["see"], ["decide", "download"]])
-async def test_a_guest_sees_verdicts_and_nothing_internal(
+async def test_a_guest_sees_videos_and_nothing_internal(
     rights: list[str], open_board: OpenBoard
 ) -> None:
-    await rejected_by_rita(open_board)
-    mara = await guest(open_board, (await link(open_board, rights=rights))["address"])
+    await reviewed_by_rita(open_board)
+    wanted = {"rights": rights, "all_videos": True}
+    mara = await guest(open_board, (await link(open_board, **wanted))["address"])
 
-    pages = [(await mara.get(f"/c/spring/videos{more}")).text for more in ("", "?open=row-1")]
-    pages += [(await mara.get("/c/spring/videos?open=row-1", headers={"hx-request": "1"})).text]
+    pages = [(await mara.get(f"{VIDEOS}{more}")).text for more in ("", "?open=row-1")]
+    pages += [(await mara.get(f"{VIDEOS}?open=row-1", headers={"hx-request": "1"})).text]
 
-    inside = (await (await open_board.form("viewer")).get("/c/spring/videos?open=row-1")).text
+    inside = (await (await open_board.form("viewer")).get(f"{VIDEOS}?open=row-1")).text
     for secret in ("Rita", NOTE, "off-message", "credits", "copper", "What was asked for"):
         assert secret in inside, secret
         assert not any(secret in page for page in pages), secret
-    assert all("rejected" in page for page in pages)
 
 
-async def test_a_guest_who_decides_learns_no_names_and_takes_no_words_away(
-    open_board: OpenBoard,
-) -> None:
-    await rejected_by_rita(open_board)
-    mara = await guest(open_board, (await link(open_board, rights=["decide"]))["address"])
-    path = "/api/v1/campaigns/spring/rows/row-1/review"
+async def test_a_guest_sees_what_the_team_keeps_and_no_other_video(open_board: OpenBoard) -> None:
+    """By no address: neither page nor file nor verdict nor ZIP."""
+    await reviewed_by_rita(open_board)
+    wanted = {"rights": ["decide", "download"]}
+    mara = await guest(open_board, (await link(open_board, **wanted))["address"])
     json = {"accept": "application/json"}
 
-    other = await mara.post(path, json={"take": 1, "verdict": "keep"}, headers=json)
-    same = {"take": 1, "verdict": "reject", "instead_of": "reject", "note": "", "reason": ""}
-    again = await mara.post(path, json=same, headers=json)
-    form = {"take": 1, "verdict": "reject", "standing": "reject", "note": ""}
-    page = await mara.post("/c/spring/videos/row-1/review", data=form, follow_redirects=True)
+    for page in ("", "?review=reject", "?review=none", "?row=row-1"):
+        assert "spring/row-1/" not in (await mara.get(f"{VIDEOS}{page}")).text, page
+    for name in ("1.mp4", "1.vtt", "1.jpg", "1.mp4?download"):
+        assert (await mara.get(f"/api/v1/videos/spring/row-1/{name}")).status_code == 404, name
+    assert (await mara.get(f"{VIDEOS}?open=row-1")).status_code == 404
+    asked = {"take": 1, "verdict": "keep"}
+    refused = await mara.post(REVIEW.format("row-1"), json=asked, headers=json)
+    given = await mara.post(REVIEW.format("row-2"), json=asked, headers=json)
+    every = {"verdict": "reject", "all": "yes", "view": "review=reject"}
+    await mara.post(f"{VIDEOS}/verdicts", data=every)
 
-    assert (other.status_code, again.status_code, page.status_code) == (409, 200, 200)
-    for answer in (other, again, page):
-        assert "Rita" not in answer.text
-        assert NOTE not in answer.text
-    row = (await open_board.viewer.get("/api/v1/campaigns/spring/rows/row-1")).json()
-    assert (row["reviewed_by"], row["review_note"]) == ("Rita", NOTE)
+    assert (refused.status_code, given.status_code) == (404, 200)
+    rows = [await row(open_board, name) for name in ("row-1", "row-2", "row-3")]
+    assert [one.get("client_review") for one in rows] == [None, "keep", None]
 
 
-async def test_a_guest_may_replace_a_verdict_that_they_name(open_board: OpenBoard) -> None:
-    await rejected_by_rita(open_board)
+async def test_what_a_client_says_stands_beside_what_the_team_says(open_board: OpenBoard) -> None:
+    await reviewed_by_rita(open_board)
     made = await link(open_board, rights=["decide"])
     mara = await guest(open_board, made["address"])
 
-    asked = {"take": 1, "verdict": "keep", "instead_of": "reject", "note": "fine by us"}
-    answer = await mara.post("/api/v1/campaigns/spring/rows/row-1/review", json=asked)
+    asked = {"take": 1, "verdict": "reject", "reason": "brand", "note": "0:01 the old logo"}
+    answer = await mara.post(REVIEW.format("row-2"), json=asked)
 
-    assert answer.json()["by"] == f"Mara (link {made['link']})"
-    assert answer.json()["note"] == "fine by us"
-    assert "fine by us" in (await mara.get("/c/spring/videos?open=row-1")).text
+    who = f"Mia, Mara (link {made['link']})"
+    assert (answer.json()["by"], answer.json()["note"]) == ("Mia, Mara", asked["note"])
+    found = await row(open_board, "row-2")
+    assert (found["review"], found["reviewed_by"]) == ("keep", "Rita")
+    said = [found[f"client_{name}"] for name in ("review", "reason", "note", "by")]
+    assert said == ["reject", "brand", "0:01 the old logo", who]
+    page = (await (await open_board.form("viewer")).get(f"{VIDEOS}?client=reject")).text
+    assert "client rejected: brand" in page
+    assert (
+        '<button type="button" class="moment" data-seconds="1">0:01</button> the old logo' in page
+    )
+    again = RunOptions(campaign="spring", rows=("row-2",), even_kept=True)
+    (line,) = (await open_board.ledger.read(plan_retakes, ask=again)).lines
+    assert line.why == f"kept by Rita; by the client: rejected by {who}: brand: 0:01 the old logo"
 
 
-async def rejected_by_rita(open_board: OpenBoard) -> None:
-    await with_videos(open_board.ledger, 2)
+async def test_of_two_guests_the_second_learns_what_the_first_decided_and_not_why(
+    open_board: OpenBoard,
+) -> None:
+    await reviewed_by_rita(open_board)
+    first, second = [
+        await guest(open_board, (await link(open_board, name=name, rights=["decide"]))["address"])
+        for name in ("Mara", "Noor")
+    ]
+    json = {"accept": "application/json"}
+    path, asked = REVIEW.format("row-2"), {"take": 1, "verdict": "reject", "note": NOTE}
+
+    await first.post(path, json=asked, headers=json)
+    other = await second.post(path, json={"take": 1, "verdict": "keep"}, headers=json)
+    named = {"take": 1, "verdict": "keep", "instead_of": "reject"}
+    replaced = await second.post(path, json=named, headers=json)
+
+    assert (other.status_code, replaced.status_code) == (409, 200)
+    for words in (NOTE, "Mara", "Rita"):
+        assert words not in other.text
+    assert (await row(open_board, "row-2"))["client_review"] == "keep"
+
+
+async def test_who_decides_says_who_they_are(open_board: OpenBoard) -> None:
+    made = await link(open_board, rights=["decide"])
+    browser = await open_board.client(headers={"origin": open_board.origin, "accept": "text/html"})
+    door = await browser.get(made["address"])
+    code = made["address"].partition("code=")[2]
+
+    for called in ("", "  ", "Mia (link 7)", "x" * 100):
+        refused = await browser.post("/login", data={"token": code, "called": called})
+        assert refused.status_code == 422, called
+        assert 'role="alert"' in refused.text
+        assert code in refused.text
+
+    assert 'name="called" required' in door.text
+    assert (await guest(open_board, made["address"])) is not None
+
+
+async def test_a_link_says_until_when_to_decide(open_board: OpenBoard) -> None:
+    await reviewed_by_rita(open_board)
+    day = datetime.fromtimestamp(time.time() + 3 * 86400, UTC).date()
+    made = await link(open_board, rights=["decide"], due=f"{day}")
+    mara = await guest(open_board, made["address"])
+
+    assert made["due_at"].startswith(f"{day + timedelta(days=1)}T00:00:00")
+    assert "Please decide by <time" in (await mara.get(VIDEOS)).text
+    for day_said in ("2001-01-01", f"{day + timedelta(days=300)}", "tomorrow"):
+        wanted = {"campaign": "spring", "name": "Mara", "due": day_said}
+        assert (await open_board.admin.post("/api/v1/links", json=wanted)).status_code == 422
+
+
+async def test_the_team_is_told_a_day_before_of_a_client_who_has_not_decided(
+    open_board: OpenBoard,
+) -> None:
+    await reviewed_by_rita(open_board)
+    day = datetime.fromtimestamp(time.time() + 86400, UTC).date()
+    made = await link(open_board, rights=["decide"], due=f"{day}")
+    await link(open_board, name="Only looks", due=f"{day}")
+    mara = await guest(open_board, made["address"])
+    due = datetime.fromisoformat(made["due_at"]).timestamp()
+    sent = []
+    with mailbox() as box:
+        browser = await open_board.form("admin")
+        given = {"name": "Team", "address": box.address("team@example.com")}
+        await browser.post("/settings/notices", data=given)
+        for at in (due - 90000, due - 80000, due - 70000, due + 1):
+            await remind(replace(open_board.board, clock=lambda at=at: at))
+            sent.append(len(box.letters))
+        (letter,) = box.letters
+    assert sent == [0, 1, 1, 1]
+    assert letter["subject"] == "Mara has 1 video of spring left to decide"
+    assert "/c/spring/videos" in letter.get_body(("plain",)).get_content()
+
+    # Who has decided is left alone.
+    await mara.post(REVIEW.format("row-2"), json={"take": 1, "verdict": "keep"})
+    again = await link(open_board, name="Mia", rights=["decide"], due=f"{day}")
+    assert again["due_at"] == made["due_at"]
+    with mailbox() as box:
+        given = {"name": "Other", "address": box.address("other@example.com")}
+        await browser.post("/settings/notices", data=given)
+        await remind(replace(open_board.board, clock=lambda: due - 60000))
+    assert box.letters == []
+
+
+async def row(open_board: OpenBoard, name: str) -> dict[str, Any]:
+    return dict((await open_board.viewer.get(f"/api/v1/campaigns/spring/rows/{name}")).json())
+
+
+async def reviewed_by_rita(open_board: OpenBoard) -> None:
+    """Have three videos, of which she rejects the first and keeps the second."""
+    await with_videos(open_board.ledger, 3)
     asked = {"take": 1, "verdict": "reject", "reason": "off-message", "note": NOTE}
-    path = "/api/v1/campaigns/spring/rows/row-1/review"
-    assert (await open_board.reviewer.post(path, json=asked)).status_code == 200
+    for name, said in (("row-1", asked), ("row-2", {"take": 1, "verdict": "keep"})):
+        answer = await open_board.reviewer.post(REVIEW.format(name), json=said)
+        assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize(("origin", "here"), [(None, True), ("https://board.example", False)])

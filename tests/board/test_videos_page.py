@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from callsheet.tasks.ledger.reviews import Review
+from callsheet.tasks.ledger.reviews import Review, Side
 from callsheet.tasks.ledger.row_history import whole_row
 from tests.board.conftest import OpenBoard
 from tests.board.with_videos import another_take, with_videos
@@ -20,11 +20,11 @@ pytestmark = pytest.mark.merge
 PAGE = "/c/spring/videos"
 
 
-async def said(stage: Stage, row: str) -> Review | None:
+async def said(stage: Stage, row: str, side: Side = "team") -> Review | None:
     """What stands of the newest video of a row."""
     whole = await stage.ledger.read(whole_row, campaign_id=stage.campaign.id, row=row)
     assert whole is not None
-    return whole.shown.review
+    return whole.shown.review if side == "team" else whole.shown.client
 
 
 def rows_on(page: httpx.Response) -> list[str]:
@@ -290,7 +290,7 @@ async def test_a_link_shows_videos_and_decides_in_its_own_name(
 ) -> None:
     stage = await with_videos(open_board.ledger, 2)
     rights = ["see", "decide"] if decides else ["see"]
-    wanted = {"campaign": "spring", "name": "Mara", "rights": rights}
+    wanted = {"campaign": "spring", "name": "Mara", "rights": rights, "all_videos": True}
     made = (await open_board.admin.post("/api/v1/links", json=wanted)).json()
     headers = {"origin": open_board.origin, "accept": "text/html"}
     mara = await open_board.client(headers=headers, follow_redirects=True)
@@ -303,7 +303,8 @@ async def test_a_link_shows_videos_and_decides_in_its_own_name(
     assert "Download" not in page.text
     assert not re.findall(r'href="(?!/c/spring/videos|/static|/videos|#|\?)[^"]*"', page.text)
     assert answer.status_code == (200 if decides else 403)
-    review = await said(stage, "row-1")
+    review = await said(stage, "row-1", "client")
     assert (review.verdict if review else None) == ("keep" if decides else None)
+    assert await said(stage, "row-1") is None
     if review:
         assert "Mara" in review.by

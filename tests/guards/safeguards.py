@@ -1757,11 +1757,40 @@ MUTATIONS = (
         "tests/unit/ledger/test_people.py::test_a_person_stays_as_they_are_until_their_change_is_committed",
     ),
     Mutation(
-        "a guest is shown no words of people inside",
-        "deployments/commands/review.py",
+        "a guest is shown no words of other guests",
+        "tasks/aftercare/guests.py",
         "    return replace(review, by=OTHER, reason=None, note=None)\n",
         "    return review\n",
-        "tests/board/test_links.py::test_a_guest_sees_verdicts_and_nothing_internal",
+        "tests/board/test_links.py"
+        "::test_of_two_guests_the_second_learns_what_the_first_decided_and_not_why",
+    ),
+    Mutation(
+        "a guest is shown no words of people inside",
+        "deployments/board/videos.py",
+        "        return row.review if self.is_inside else shown_to(self.board.who, row.client)\n",
+        "        return row.review\n",
+        "tests/board/test_links.py::test_a_guest_sees_videos_and_nothing_internal",
+    ),
+    Mutation(
+        "a guest sees no video that the team does not keep",
+        "tasks/aftercare/guests.py",
+        'review=None if person.guest.all_videos else "keep")\n',
+        "review=which.review)\n",
+        "tests/board/test_links.py::test_a_guest_sees_what_the_team_keeps_and_no_other_video",
+    ),
+    Mutation(
+        "a guest opens no file of a video that is not shown",
+        "tasks/aftercare/guests.py",
+        "    if not found or (take not in",
+        "    if False and (take not in",
+        "tests/board/test_links.py::test_a_guest_sees_what_the_team_keeps_and_no_other_video",
+    ),
+    Mutation(
+        "a client's verdict delivers nothing",
+        "tasks/ledger/reviews.py",
+        '    if side == "team" and said is not None and said.verdict == "keep":\n',
+        '    if said is not None and said.verdict == "keep":\n',
+        "tests/unit/ledger/test_kept.py::test_a_client_delivers_no_video_that_is_on_hold",
     ),
     Mutation(
         "a guest's ZIP says nothing internal",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -33,6 +34,7 @@ from callsheet.deployments.board.services.videos import (
 )
 from callsheet.deployments.commands.review import Note, Reason, decide_all
 from callsheet.tasks.aftercare.archive import rows_to_take
+from callsheet.tasks.aftercare.guests import check_sees, within
 from callsheet.tasks.ledger.deliveries import Delivered, PictureKind, TakeVideo
 from callsheet.tasks.ledger.reviews import Verdict
 from callsheet.tasks.store.addresses import disposition_of
@@ -85,6 +87,7 @@ async def get_videos_zip(
     if select is not None and person.guest is not None:
         raise ProblemDetails(403, "your link chooses videos by what the page shows, not by select")
     which = replace(asked.which, review="keep") if kept else asked.which
+    which = within(person, which)
     made = videos.zip_of(
         known,
         await board.read(rows_to_take, campaign=known, which=which, select=select),
@@ -99,6 +102,7 @@ async def get_videos_zip(
 @router.get("/videos/{campaign}/{row}/{name}", responses=_ANSWERS, response_class=Response)
 async def get_video(
     request: Request,
+    board: TheBoard,
     person: Sees,
     videos: TheVideos,
     campaign: str,
@@ -114,6 +118,10 @@ async def get_video(
     saved = download is not None
     if saved:
         await with_right("download", "viewer")(request)
+    if person.guest is not None:
+        known, number = await board.campaign(campaign), int(asked[1])
+        seeing = partial(check_sees, person=person, campaign=known, row=row, take=number)
+        await board.read(seeing)
     take, kind = await videos.find(campaign, row, int(asked[1])), asked[2]
     called = f"{row}-take{int(asked[1])}.{kind}"
     if kind == "mp4":

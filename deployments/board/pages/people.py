@@ -30,6 +30,7 @@ from callsheet.deployments.commands.people import (
 )
 from callsheet.tasks.ledger.campaigns import all_campaigns
 from callsheet.tasks.ledger.people import RIGHTS, InvitedRole, Person
+from callsheet.tasks.runtime.errors import BadInput
 
 router = APIRouter(prefix="/people")
 
@@ -122,6 +123,7 @@ async def enter(
     board: TheBoard,
     token: Annotated[str, Form()],
     next: Annotated[str, Form()] = "/",
+    called: Annotated[str, Form(max_length=400)] = "",
 ) -> Response:
     """Log in by a token, or by the button of a one-time address."""
     visit: Visit = request.state.visit
@@ -130,7 +132,11 @@ async def enter(
     # Read before the login is used up.
     where = _inside(next)
     try:
-        entered = await log_in(board, token.strip())
+        entered = await log_in(board, token.strip(), called.strip())
+    except BadInput as error:
+        waits = await who_waits(board, token.strip())
+        told = {"next": where, "code": token, "waits": waits, "unnamed": str(error)}
+        return page(request, "login.html", None, status=422, **told)
     except ProblemDetails as problem:
         tries.was_wrong(visit.client)
         return _refused(request, problem, next)

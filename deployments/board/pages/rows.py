@@ -80,7 +80,7 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
         raise ProblemDetails(404, f"{campaign} has no row {row[:80]}")
     whole, own = found.whole, found.row
     shown = next((one for one in whole.takes if one.take.number == whole.shown.video_take), None)
-    review = shown.review if shown else None
+    review, client = (shown.review, shown.client) if shown else (None, None)
     return {
         "tab": "row",
         "campaign": known.name,
@@ -94,6 +94,8 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
         "video": shown.video if shown else None,
         "video_root": _video(known.name, row, shown.take.number) if shown else None,
         "review": review,
+        "client": client,
+        "guest": None,
         "because": review.because if review and review.verdict == "reject" else "",
         "events": list(reversed(whole.events)),
         "calls": found.calls,

@@ -197,6 +197,7 @@
 
   /** Show the captions as text too; a cue leads to its moment. */
   function cues() {
+    marks();
     const track = player.querySelector("track");
     const place = document.getElementById("cues");
     if (!track || !place) return;
@@ -206,6 +207,34 @@
     if (track.readyState === 2) fill();
     else track.addEventListener("load", fill, { once: true });
     track.addEventListener("error", () => { place.textContent = "They cannot be read."; });
+  }
+
+  /** Show where in the video notes are about, below the player; each leads to its moment. */
+  function marks() {
+    const place = document.getElementById("marks");
+    const seconds = Number(current().dataset.seconds);
+    if (!place || !seconds) return;
+    const moments = [...document.querySelectorAll("#about .moment")];
+    place.replaceChildren(...moments.map((moment) => {
+      const mark = document.createElement("button");
+      mark.type = "button";
+      mark.tabIndex = -1;
+      mark.className = "mark";
+      mark.title = moment.closest("li").textContent.trim();
+      mark.style.insetInlineStart = `${Math.min(100, (Number(moment.dataset.seconds) / seconds) * 100)}%`;
+      mark.addEventListener("click", () => playAt(Number(moment.dataset.seconds)));
+      return mark;
+    }));
+  }
+
+  /** Begin a line of the note with the second that the player is at. */
+  function noteAtThisSecond() {
+    const note = document.getElementById("note");
+    if (!note) return;
+    player.pause();
+    const before = note.value && !note.value.endsWith("\n") ? `${note.value}\n` : note.value;
+    note.value = `${before}${clock(player.currentTime)} `;
+    note.focus();
   }
 
   function cueLine(cue) {
@@ -336,7 +365,8 @@
     card.classList.add("is-lost");
   }
 
-  const WORDS = { keep: "kept", reject: "rejected", "": "undecided again" };
+  const KEPT = document.querySelector("button.keep")?.textContent === "Approve" ? "approved" : "kept";
+  const WORDS = { keep: KEPT, reject: "rejected", "": "undecided again" };
   const aboutIs = (card) => document.getElementById("about").dataset.row === card.dataset.row;
 
   function lastOf(card) {
@@ -470,6 +500,7 @@
     a: keep,
     r: () => decide(current(), { verdict: "reject", note: noteHere() }),
     n: () => document.getElementById("note")?.focus(),
+    m: noteAtThisSecond,
     u: undo,
     x: () => current().querySelector("input[name=row]")?.click(),
     p: toggle,
@@ -514,6 +545,9 @@
   });
 
   document.addEventListener("click", (event) => {
+    const moment = event.target.closest("#about .moment");
+    if (moment) return playAt(Number(moment.dataset.seconds));
+    if (event.target.closest("#note-here")) return noteAtThisSecond();
     const link = event.target.closest("#compare");
     if (!link || event.metaKey || event.ctrlKey) return;
     event.preventDefault();

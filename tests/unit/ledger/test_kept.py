@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from callsheet.tasks.ledger.deliveries import StoredPicture, VideoFindings, deliver, find_take_video
-from callsheet.tasks.ledger.reviews import review, review_all
+from callsheet.tasks.ledger.reviews import review, review_all, review_of
 from tests.campaigns import NOW, VIDEO, Stage, brief
 
 WRONG = VideoFindings(
@@ -52,6 +52,15 @@ async def test_what_is_kept_is_delivered(ledger, files, findings, verdict, state
     assert row.take is not None
     assert (row.take.delivered_at is not None) == (state == "delivered")
     assert row.take.charged == 12
+
+
+async def test_a_client_delivers_no_video_that_is_on_hold(ledger) -> None:
+    stage, take = await held(ledger, VIDEO, VTT)
+    await stage.write(review, take, "keep", by="Mia (link 1)", at=NOW + 1, side="client")
+    assert (await stage.row()).state == "held"
+    assert await ledger.read(review_of, take_id=take) is None
+    client = await ledger.read(review_of, take_id=take, side="client")
+    assert (client.verdict, client.by) == ("keep", "Mia (link 1)")
 
 
 async def test_what_was_found_is_read_as_it_was_kept(ledger) -> None:
