@@ -353,9 +353,10 @@ def export(parser: ArgumentParser) -> None:
     _take_campaign(parser)
     parser.add_argument(
         "--what",
-        choices=("rows", "takes", "events", "chargeback"),
+        choices=("rows", "takes", "events", "chargeback", "traffic"),
         default="rows",
-        help="what to export (default rows); chargeback: credits by cost center, tag and month",
+        help="what to export (default rows); chargeback: credits by cost center, tag and month; "
+        "traffic: ad names, files and click addresses for ad platforms",
     )
     parser.add_argument(
         "--format",

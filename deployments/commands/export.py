@@ -23,7 +23,7 @@ from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.redact import say
 from callsheet.tasks.runtime.suggest import again_with, suggest
 from callsheet.tasks.store import open_store
-from callsheet.tasks.store.addresses import Places
+from callsheet.tasks.store.addresses import Places, linking
 from callsheet.tasks.values.amounts import count, say_bytes
 
 
@@ -56,6 +56,10 @@ async def _export(args: Namespace) -> tuple[str, int, Format]:
     async with reading(args) as at:
         campaign = await at.campaign(args.campaign)
         query = partial(export, campaign=campaign, what=args.what, format=format)
+        if args.what == "traffic":
+            query = partial(
+                query, link=linking(open_store(at.settings.store).address, at.settings.links)
+            )
         if args.output in (None, "-"):
             lines = await at.read(query, out=sys.stdout.buffer)
             sys.stdout.buffer.flush()

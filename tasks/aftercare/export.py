@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, Any, Literal, cast, get_args
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from sqlalchemy import Connection
 
@@ -27,6 +28,7 @@ from callsheet.tasks.ledger.row_history import (
     row_lines,
     take_lines,
 )
+from callsheet.tasks.ledger.row_views import stream
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.process import check_extra
 from callsheet.tasks.runtime.redact import redact
@@ -99,6 +101,51 @@ def _charged(
     return {**line, **sums, "rows": len(found.rows)}
 
 
+# What is needed to put videos into an advertising platform: a line for each that may be shown.
+
+
+#: What a link is tagged with, each from the sheet's column `x_` and its name.
+UTM = ("utm_source", "utm_medium", "utm_campaign", "utm_content", "utm_term")
+
+
+def traffic_lines(
+    connection: Connection, campaign_id: int, link: Callable[[str], str | None]
+) -> Iterator[dict[str, Any]]:
+    """Yield every delivered video that neither the team nor the client rejects, in sheet order.
+
+    The ad's name, where a click leads and its tags are what the sheet's `x_` columns say;
+    `landing_url` has the tags in the address. `link` makes the link to a file.
+    """
+    for row in stream(connection, campaign_id, states={"delivered"}):
+        video = row.files.get("mp4")
+        if video is None or "reject" in (row.verdict, row.client_verdict):
+            continue
+        said = {name.strip().lower(): text.strip() for name, text in row.texts.items()}
+        tags = {name: said.get(f"x_{name}") or None for name in UTM}
+        click, poster = said.get("x_click_url") or None, row.pictures.get("poster")
+        yield {
+            "ad_name": said.get("x_ad_name") or row.title,
+            "row": row.row,
+            "file": video.uri,
+            "ratio": row.ratio,
+            "language": row.language,
+            "seconds": row.seconds,
+            "link": link(video.uri),
+            "click_url": click,
+            **tags,
+            "landing_url": click and _tagged(click, tags),
+            "poster": poster and poster.uri,
+        }
+
+
+def _tagged(address: str, tags: Mapping[str, str | None]) -> str:
+    """Return an address with tags in its query, before a fragment; those that it has stay."""
+    parts = urlsplit(address)
+    own = parse_qsl(parts.query, keep_blank_values=True)
+    new = [(name, tag) for name, tag in tags.items() if tag and name not in dict(own)]
+    return urlunsplit(parts._replace(query=urlencode([*own, *new])))
+
+
 # Writes campaign data of the ledger for spreadsheets and programs.
 #
 # An export has no secrets: it leaves out addresses and texts of requests, and redacts free text as
@@ -106,7 +153,7 @@ def _charged(
 # written as they are read, except for Parquet, which is written by column.
 
 
-What = Literal["rows", "takes", "events", "chargeback"]
+What = Literal["rows", "takes", "events", "chargeback", "traffic"]
 
 #: The columns of each export after `campaign`, the first one.
 COLUMNS: dict[What, tuple[str, ...]] = {
@@ -127,12 +174,19 @@ COLUMNS: dict[What, tuple[str, ...]] = {
     ),
     "events": ("at", "row", "take", "kind", "old", "new", "words"),
     "chargeback": CHARGEBACK,
+    "traffic": (
+        "ad_name", "row", "file", "ratio", "language", "seconds", "link", "click_url", *UTM,
+        "landing_url", "poster",
+    ),
 }  # fmt: skip
-_LINES: dict[What, Callable[[Connection, int], Lines]] = {
-    "rows": row_lines,
-    "takes": take_lines,
-    "events": event_lines,
-    "chargeback": lambda connection, campaign: chargeback(take_lines(connection, campaign)),
+#: Makes the link to a file of the store; None where there is none.
+Link = Callable[[str], str | None]
+_LINES: dict[What, Callable[[Connection, int, Link], Lines]] = {
+    "rows": lambda connection, campaign, _: row_lines(connection, campaign),
+    "takes": lambda connection, campaign, _: take_lines(connection, campaign),
+    "events": lambda connection, campaign, _: event_lines(connection, campaign),
+    "chargeback": lambda connection, campaign, _: chargeback(take_lines(connection, campaign)),
+    "traffic": traffic_lines,
 }
 _MOMENTS = ("at", "since")
 #: Free text of people and services.
@@ -140,16 +194,23 @@ _FREE = ("reason", "words", "title", "notes", "review_note", "client_note", "che
 
 
 def export(
-    connection: Connection, campaign: Campaign, out: IO[bytes], *, what: What, format: Format
+    connection: Connection,
+    campaign: Campaign,
+    out: IO[bytes],
+    *,
+    what: What,
+    format: Format,
+    link: Link = lambda uri: None,
 ) -> int:
     """Write every line to `out` as it is read; return how many there were.
 
-    Raise ConfigurationError if the libraries for the format are not installed.
+    `link` makes the links of `traffic`. Raise ConfigurationError if the libraries for the format
+    are not installed.
     """
     if format == "parquet":
         check_extra("parquet", "pyarrow", use="a Parquet file")
     columns = ("campaign", *COLUMNS[what])
-    lines = _told(campaign.name, columns, _LINES[what](connection, campaign.id))
+    lines = _told(campaign.name, columns, _LINES[what](connection, campaign.id, link))
     return WRITE[format](out, columns, lines)
 
 

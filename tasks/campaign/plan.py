@@ -28,6 +28,7 @@ from callsheet.tasks.ledger.earlier_takes import EarlierTake, refused_rows, say_
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import too_dear
 from callsheet.tasks.ledger.renames import reused_ids
+from callsheet.tasks.ledger.reviews import keep_rate
 from callsheet.tasks.ledger.schema import NEVER
 from callsheet.tasks.ledger.values import CampaignRow, Pace, pace_of
 from callsheet.tasks.runtime.errors import Problem, SheetError, SpendRefused
@@ -67,6 +68,7 @@ def plan_of_sheet(
         _check_ids(connection, number, sheet)
     if campaign is not None:
         plan = with_committed(connection, campaign, plan)
+        plan = replace(plan, keep_rate=keep_rate(connection, campaign.id))
     if number is not None and not options.pay_again:
         refused = refused_rows(connection, number)
         plan = _without_refused(plan, refused) if refused else plan

@@ -70,6 +70,8 @@ def _head_document(plan: Plan) -> dict[str, object]:
             "budget": as_number(plan.budget),
             "left": as_number(None if plan.budget is None else plan.budget - plan.committed),
             "balance": as_number(plan.balance),
+            "keep_rate": as_number(plan.keep_rate),
+            "expected": as_number(plan.expected),
         },
         "elsewhere": [
             {
@@ -123,6 +125,7 @@ def plan_of(document: Mapping[str, Any]) -> Plan:
         budget=parse_credits(credits.get("budget")),
         committed=parse_credits(credits.get("committed")) or Decimal(0),
         balance=parse_credits(credits.get("balance")),
+        keep_rate=parse_credits(credits.get("keep_rate")),
         elsewhere=tuple(
             PaidElsewhere(
                 campaign_id=0,

@@ -22,6 +22,7 @@ from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import too_dear
+from callsheet.tasks.ledger.reviews import keep_rate
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import NotHere
 from callsheet.tasks.runtime.process import UnixClock
@@ -140,5 +141,6 @@ def plan_of_rows(
         sandbox=ask.sandbox,
         because=ask.because,
         cancelled_at=campaign.cancel_requested_at,
+        keep_rate=keep_rate(connection, campaign.id),
     )
     return with_committed(connection, campaign, plan)

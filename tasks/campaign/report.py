@@ -33,6 +33,7 @@ from callsheet.tasks.values.amounts import (
     in_credits,
     say_date,
     say_duration,
+    say_share,
 )
 from callsheet.tasks.values.briefs import CREATE
 
@@ -210,7 +211,8 @@ def sums_of(plan: Plan) -> list[str]:
 
     Last comes what it changes besides making videos.
     """
-    words = [_videos(plan), _retries(plan), _lengths(plan), _account(plan), _budget(plan)]
+    words = [_videos(plan), _expected(plan), _retries(plan), _lengths(plan), _account(plan)]
+    words.append(_budget(plan))
     # A warning says more of rows that leave against what a person may have meant.
     also = (one for one in plan.changes if one.what != "retire" or not plan.needs_word)
     return [*filter(None, words), *(f"also: {one.words}" for one in also)]
@@ -263,6 +265,18 @@ def _waiting(plan: Plan, wave: int, lines: Sequence[PlanLine]) -> str:
     if unpriced := sum(line.priced is None for line in lines):
         words += f" and {unpriced:,} at an unknown price"
     return words
+
+
+def _expected(plan: Plan) -> str:
+    """Say what the videos cost until all are kept, if as many are kept as before."""
+    if plan.expected is None or plan.keep_rate is None or plan.expected <= plan.total:
+        return ""
+    made = sum(not line.edit_of for line in plan.spending)
+    return (
+        f"at your keep rate of {say_share(float(plan.keep_rate), 1)} so far, about "
+        f"{in_credits(plan.expected, plan.credit_price)} until "
+        f"{'it is' if made == 1 else f'all {made:,} are'} kept"
+    )
 
 
 def _retries(plan: Plan) -> str:

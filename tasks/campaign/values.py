@@ -206,6 +206,8 @@ class Plan:
     id: str | None = None
     #: The places of rows of which the ledger does not have all that the sheet says, from 1.
     unsynced: tuple[int, ...] = ()
+    #: The part of the campaign's takes that was kept, where enough were decided on.
+    keep_rate: Decimal | None = None
     #: What approved rows will set aside, where that is a part of `committed`.
     to_come: Decimal = Decimal(0)
     #: Why other takes are wanted, for the history of the rows.
@@ -267,6 +269,15 @@ class Plan:
         """The total if every row used up the new takes that it is allowed: an edit gets none."""
         edits = sum((e.priced or Decimal(0) for e in self.spending if e.edit_of), Decimal(0))
         return self.total + (self.total - edits) * self.retry_failed
+
+    @property
+    def expected(self) -> Decimal | None:
+        """The total until every video is kept, at the keep rate so far; edits once, as quoted."""
+        if self.keep_rate is None or self.unpriced:
+            return None
+        edits = sum((e.priced or Decimal(0) for e in self.spending if e.edit_of), Decimal(0))
+        made = self.total - edits
+        return (made / self.keep_rate + edits).quantize(Decimal(1)) if made else None
 
     @property
     def unpriced(self) -> int:

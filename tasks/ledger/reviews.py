@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, get_args
 
-from sqlalchemy import ColumnElement, Connection, and_, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, update
 
 from callsheet.tasks.ledger.deliveries import HAS_VIDEO, files_in
 from callsheet.tasks.ledger.figures import pages_of
@@ -41,6 +41,8 @@ REASONS: Mapping[str, str] = {
 }
 #: Characters of a reason and of a note at most.
 REASON, NOTE = 40, 2000
+#: Verdicts from which on the part that is kept says something of the next videos.
+TELLING = 10
 #: Characters of who said it at most.
 BY = 200
 
@@ -199,6 +201,20 @@ def kept_rows(connection: Connection, campaign_id: int) -> frozenset[int]:
     query = select(takes.c.row_id).join(rows, present)
     mine = (takes.c.campaign_id == campaign_id, REVIEWED, takes.c.review == "keep")
     return frozenset(connection.scalars(query.where(*mine)))
+
+
+def keep_rate(connection: Connection, campaign_id: int) -> Decimal | None:
+    """Return the part of a campaign's takes that the team kept, of those that it decided on.
+
+    None before ten verdicts, of which nothing can be said, and where none is kept.
+    """
+    mine = (takes.c.campaign_id == campaign_id, REVIEWED)
+    query = select(takes.c.review, func.count()).where(*mine).group_by(takes.c.review)
+    said: dict[str, int] = dict(connection.execute(query).tuples().all())
+    kept, decided = said.get("keep", 0), sum(said.values())
+    return (
+        (Decimal(kept) / decided).quantize(Decimal("0.01")) if kept and decided >= TELLING else None
+    )
 
 
 def last_reviews(

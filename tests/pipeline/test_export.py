@@ -41,6 +41,30 @@ def test_a_campaign_is_exported_in_every_way(desk: Desk, name: str, tmp_path: Pa
     ]  # fmt: skip
 
 
+def test_what_an_ad_platform_needs_is_exported(desk: Desk, name: str, tmp_path: Path) -> None:
+    columns = ",x_ad_name,X_Click_URL,x_utm_source,x_utm_campaign"
+    cells = ",Kettle DE,https://shop.example/k?utm_source=own&v=1#top,newsletter,spring sale"
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3, columns=columns, cells=cells))
+    desk.environ["CALLSHEET_LINKS"] = "public https://cdn.example"
+    assert desk.run(sheet).status == 0
+    rows = desk.rows(name)
+    shown, rejected, _ = rows
+    desk.call("review", name, rejected, "reject")
+
+    told = desk.call("export", name, "--what", "traffic", "--format", "jsonl")
+
+    line, other = told.lines
+    assert rejected not in (line["row"], other["row"])
+    assert (line["row"], line["ad_name"]) == (shown, "Kettle DE")
+    assert line["file"] == rows[shown]["deliveries"][0]["uri"]
+    assert line["link"].startswith("https://cdn.example/")
+    assert (line["utm_source"], line["utm_medium"]) == ("newsletter", None)
+    # What the address says itself stays.
+    address = "https://shop.example/k?utm_source=own&v=1&utm_campaign=spring+sale#top"
+    assert line["landing_url"] == address
+    assert line["poster"].endswith(".jpg")
+
+
 def test_an_export_that_cannot_be_written_says_so(desk: Desk, name: str) -> None:
     assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(1))).status == 0
 

@@ -38,6 +38,7 @@ COMMANDS = (
     "export {} --what takes",
     "export {} --what events",
     "export {} --what chargeback",
+    "export {} --what traffic",
     "retake {} r001 --yes --because x",
     "cancel {} --yes",
     "resolve",

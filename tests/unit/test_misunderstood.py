@@ -40,7 +40,7 @@ def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
         ("--profile p status", "options stand behind the command"),
         ("run x.csv --at-limit", "--at-limit needs a value: stop or fit"),
         ("run x.csv --budget", "--budget needs a value: N"),
-        ("export --what costs", '"costs" is not one of rows, takes, events, chargeback'),
+        ("export --what costs", '"costs" is not one of rows, takes, events, chargeback, traffic'),
         ("rows --selct tag:x", "is --select meant?"),
         ("status a b", 'does not understand "b"'),
         ("sandbox --port x", '--port "x" is not a whole number'),

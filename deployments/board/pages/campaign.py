@@ -53,6 +53,8 @@ from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.row_views import ShownRow, rows_by_id
 from callsheet.tasks.ledger.runs import RunRow, runs_of
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
+from callsheet.tasks.store import open_store
+from callsheet.tasks.store.addresses import linking
 
 router = APIRouter(prefix="/c/{campaign}")
 
@@ -381,6 +383,7 @@ FILES: dict[What, str] = {
     "takes": "Every take, with keys, files and checksums",
     "events": "Everything that happened",
     "chargeback": "Costs by cost center, tag and month",
+    "traffic": "For ad platforms: ad names, files, links and click addresses",
 }
 TYPES: dict[Format, str] = {
     "csv": "text/csv; charset=utf-8",
@@ -425,6 +428,11 @@ async def file(board: TheBoard, person: Viewer, campaign: str, what: str, form: 
     if kind is None or format is None:
         raise ProblemDetails(404, "a report has no such file")
     out = io.BytesIO()
-    await board.read(export, campaign=found, out=out, what=kind, format=format)
+    query = partial(export, campaign=found, out=out, what=kind, format=format)
+    if kind == "traffic":
+        query = partial(
+            query, link=linking(open_store(board.settings.store).address, board.settings.links)
+        )
+    await board.read(query)
     named = f'attachment; filename="{found.name}-{what}.{form}"'
     return Response(out.getvalue(), 200, {"Content-Disposition": named}, TYPES[format])
