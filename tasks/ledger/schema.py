@@ -184,6 +184,9 @@ Index(
 #: Rows that were renamed: few, if any.
 RENAMED = rows.c.first_id.is_not(None)
 Index("ix_rows_renamed", rows.c.campaign_id, rows.c.first_id, sqlite_where=RENAMED)
+#: Rows with a day by which they are wanted: `status` asks each time which are late.
+DUE = rows.c.deliver_by.is_not(None)
+Index("ix_rows_due", rows.c.campaign_id, rows.c.deliver_by, sqlite_where=DUE)
 
 takes = Table(
     "takes",
