@@ -34,6 +34,7 @@ from callsheet.deployments.board.pages import (
     prune,
     rows,
     settings,
+    sheets,
     videos,
 )
 from callsheet.deployments.board.refusals import add_refusals, known_query
@@ -97,7 +98,7 @@ def _listen(host: str, port: int) -> socket.socket:
 #: The routers of `pages/`.
 PAGES = (
     overview.router,
-    plans.sheet_router,
+    sheets.router,
     plans.router,
     campaign.router,
     rows.router,
