@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.sheet.all_rows import ForAllRows
 from callsheet.tasks.sheet.columns import FIELDS
 from callsheet.tasks.sheet.headers import canonical_header
 from callsheet.tasks.sheet.table import Findings
@@ -194,13 +195,8 @@ WIDEST = 60
 
 def example_csv(tool: Tool, languages: Sequence[str] = ()) -> str:
     """Return a header and a line, which means a video in each of the languages."""
-    inputs = _example_inputs(tool)
-    columns = {f"{FIELDS}.{name}": value for name, value in inputs.items() if _is_header(name)}
-    if others := {name: value for name, value in inputs.items() if not _is_header(name)}:
-        columns[FIELDS] = json.dumps(others, ensure_ascii=False)
-    cells = {**_begun(tool), **columns, "aspect_ratio": "9:16"}
-    if languages:
-        cells["matrix.language" if languages[1:] else "language"] = "|".join(languages)
+    wanted = ForAllRows(languages=tuple(languages), inputs=_example_inputs(tool), shapes=("9:16",))
+    cells = {**_begun(tool), **wanted.columns}
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows((cells, cells.values()))
     return text.getvalue()
@@ -243,11 +239,6 @@ def _value(one: ToolField) -> str:
         return "true"
     words = shorten(one.words or one.name, WIDEST)
     return words if one.longest is None else words[: int(one.longest)]
-
-
-def _is_header(name: str) -> bool:
-    """Whether the header of a column can name a field to the letter."""
-    return canonical_header(f"{FIELDS}.{name}") == f"{FIELDS}.{name}"
 
 
 def _key(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Corrects single cells of a sheet, in a copy that is delimited text.
+"""Corrects single cells of a sheet, or sets a column of all rows, in a copy that is delimited text.
 
 All other cells stay as they are; of a workbook the rows that it shows become a CSV. The copy is in
 UTF-8, and what a spreadsheet would run as a formula gets a quote mark in front.
@@ -13,15 +13,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePath
 from types import MappingProxyType
+from typing import Literal, get_args, get_origin
 
 from callsheet.tasks.runtime.errors import BadInput, Problem
 from callsheet.tasks.runtime.spreadsheets import guarded, is_formula
+from callsheet.tasks.sheet.columns import ANY_ROW
 from callsheet.tasks.sheet.formats import SUFFIXES, decoded
-from callsheet.tasks.sheet.grid import delimited_lines
+from callsheet.tasks.sheet.grid import Grid, delimited_lines
 from callsheet.tasks.sheet.header_lines import SEARCHED, Column, pick_header, read_header
 from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.table import Findings, Line, is_blank
-from callsheet.tasks.sheet.text import tidy
+from callsheet.tasks.sheet.text import LANGUAGE_CODES, language_name, tidy
 
 #: A cell as a problem of a workbook names it: `aspect_ratio ('My sheet'!D14)`.
 _PLACE = re.compile(r"\((?:'(?P<quoted>.+)'|(?P<plain>\w+))!(?P<ref>[A-Z]{1,3}[0-9]+)\)$")
@@ -32,6 +34,19 @@ LONGEST = 32_767
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 
+class CellRefused(BadInput):
+    """A new text of a cell, or none where there has to be one, is refused: nothing was changed."""
+
+    def __init__(self, problem: Problem, message: str, *, remedy: str) -> None:
+        super().__init__(message, remedy=remedy)
+        self.problem = problem
+
+
+def has_copy(name: str) -> bool:
+    """Whether there can be a corrected copy of a sheet of this name: YAML and JSON have none."""
+    return SUFFIXES.get(PurePath(name).suffix.lower()) in ("workbook", "delimited")
+
+
 def is_correctable(problem: Problem) -> bool:
     """Whether a problem is about one cell whose text can be replaced."""
     kind = SUFFIXES.get(PurePath(problem.file).suffix.lower())
@@ -39,6 +54,28 @@ def is_correctable(problem: Problem) -> bool:
         return problem.cell is not None and _PLACE.search(problem.cell) is not None
     header = problem.cell == _HEADER and problem.value is not None
     return kind == "delimited" and problem.line is not None and bool(problem.column or header)
+
+
+#: Columns in which no two rows have the same text.
+UNIQUE = ("id", "was", "video_id")
+
+
+def is_shared(column: str | None) -> bool:
+    """Whether many rows may have one text in a column: a title is each row's own, a shape is not.
+
+    Also `matrix.aspect_ratio` is a column of shapes.
+    """
+    known = ANY_ROW.get((column or "").removeprefix("matrix."))
+    return known is not None and not known.free
+
+
+def choices_of(column: str | None) -> tuple[str, ...]:
+    """Return the texts that a column takes, where these are few, or the names of languages."""
+    if column == "language":
+        return tuple(sorted(map(language_name, LANGUAGE_CODES)))
+    known = ANY_ROW.get(column or "")
+    holds = known.holds if known else None
+    return tuple(map(str, get_args(holds))) if get_origin(holds) is Literal else ()
 
 
 def name_of_copy(name: str) -> str:
@@ -58,13 +95,11 @@ def correct(
     """Return a sheet with new texts in the cells of problems; raise BadInput if one cannot be.
 
     `mapped` is header -> column, as a person confirmed it; `left` are the sheet's other problems.
+    What is refused of one cell is a CellRefused.
     """
-    for _, text in corrections:
-        if len(text) > LONGEST or _ILLEGAL.search(text):
-            raise BadInput(
-                f"a cell can have {LONGEST:,} characters, and no control characters",
-                remedy="shorten the text, or correct the file and upload it again",
-            )
+    for problem, text in corrections:
+        if fault := text_fault(text):
+            raise CellRefused(problem, fault, remedy="shorten the text, or correct the file")
     if content.startswith(b"PK"):
         texts = {_place(problem): new for problem, new in corrections}
         corrected = _written(_shown_lines(content, texts, left), texts)
@@ -72,6 +107,54 @@ def correct(
         text = decoded(content, Findings(""))
         corrected = _correct_text(text, corrections, Names(mapped))
     return corrected.encode("utf-8-sig")
+
+
+def text_fault(text: str) -> str | None:
+    """Return why no cell can have a text, or None."""
+    if len(text) <= LONGEST and not _ILLEGAL.search(text):
+        return None
+    return f"a cell can have {LONGEST:,} characters, and no control characters"
+
+
+def with_columns(
+    content: bytes,
+    columns: Mapping[str, str],
+    mapped: Mapping[str, str] = MappingProxyType({}),
+    *,
+    worksheet: str | None = None,
+    left: Sequence[Problem] = (),
+) -> bytes:
+    """Return the header and the rows of a sheet, with one text in each of these columns.
+
+    A column that the sheet has not is added, and one with several values takes the place of the
+    plain one: `matrix.language` of `language`. `mapped` and `left` are as in `correct`, `worksheet`
+    is the one to read of a workbook. Raises CellRefused for a problem that no CSV shows.
+    """
+    names, before, delimiter = Names(mapped), "", ","
+    if content.startswith(b"PK"):
+        from callsheet.tasks.sheet.workbook import visible_lines
+
+        lines = visible_lines(content, worksheet, names)
+        _refuse_lost(lines, left)
+    else:
+        try:
+            before, delimiter, lines = delimited_lines(decoded(content, Findings("")), names)
+        except csv.Error:
+            raise BadInput("this file cannot be read to its end", remedy="fix it first") from None
+    header, found, rows = _table(lines, names)
+    width = max(len(line.cells) for line in (header, *rows))
+    texts: dict[_Place, str] = {}
+    for column, text in columns.items():
+        same = (column, column.removeprefix("matrix."), f"matrix.{column}")
+        positions = [one.position for one in found if one.name in same]
+        if not positions:
+            positions, width = [width], width + 1
+        for n, position in enumerate(positions):
+            # Of a column that is there as an axis, too, one is left.
+            texts["", header.number, position] = "" if n else column
+            texts |= {("", line.number, position): "" if n else text for line in rows}
+    lines = [_widened(line, width) for line in (header, *rows)]
+    return (before + _written(lines, texts, delimiter)).encode("utf-8-sig")
 
 
 #: A cell of a table: the worksheet, if it is in one, the line from 1, and the position from 0.
@@ -110,7 +193,7 @@ def _correct_text(text: str, corrections: Sequence[tuple[Problem, str]], names: 
     except csv.Error:
         raise _elsewhere(corrections[0][0]) from None
     at = {line.number: n for n, line in enumerate(lines)}
-    columns = _columns([line for line in lines if not is_blank(line)][:SEARCHED], names)
+    _, columns, _ = _table(lines, names)
     texts: dict[_Place, str] = {}
     for problem, new in corrections:
         n = at.get(problem.line or 0)
@@ -123,11 +206,15 @@ def _correct_text(text: str, corrections: Sequence[tuple[Problem, str]], names: 
     return before + _written(lines, texts, delimiter)
 
 
-def _columns(lines: Sequence[Line], names: Names) -> Sequence[Column]:
+def _table(lines: Sequence[Line], names: Names) -> tuple[Line, Sequence[Column], list[Line]]:
+    """Return the header, its columns and the lines that are rows."""
     findings = Findings("", names)
-    named = [line._replace(cells=names.of_line(line.cells)) for line in lines]
-    header = lines[pick_header(named, findings, "line")]
-    return read_header(header, findings, lambda name, _line, _position: name)
+    filled = [line for line in lines if not is_blank(line)]
+    named = [line._replace(cells=names.of_line(line.cells)) for line in filled[:SEARCHED]]
+    at = pick_header(named, findings, "line")
+    columns = read_header(named[at], findings, lambda name, _line, _position: name)
+    rows = Grid(findings, exact=False).body(filled[at + 1 :], filled[at])
+    return filled[at], columns, rows
 
 
 def _position(problem: Problem, columns: Sequence[Column], cells: Sequence[str]) -> int | None:
@@ -138,8 +225,9 @@ def _position(problem: Problem, columns: Sequence[Column], cells: Sequence[str])
     return next((one.position for one in fits), None)
 
 
-def _elsewhere(problem: Problem) -> BadInput:
-    return BadInput(
+def _elsewhere(problem: Problem) -> CellRefused:
+    return CellRefused(
+        problem,
         f"line {problem.line} cannot be corrected here",
         remedy="correct the file and upload it again",
     )
@@ -187,7 +275,8 @@ def _refuse_lost(lines: Sequence[Line], left: Iterable[Problem]) -> None:
         odd = {*line.faults, *line.dates}
         is_odd = _PLACE.search(problem.cell) is not None and _place(problem)[2] in odd
         if is_odd or problem.cell in map(str, line.spans.values()):
-            raise BadInput(
+            raise CellRefused(
+                problem,
                 f"{problem.cell} {problem.message}; a CSV copy would not show it",
                 remedy="correct this cell as well, or correct the workbook and upload it again",
             )

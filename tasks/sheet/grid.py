@@ -86,7 +86,7 @@ class Grid:
         header = first[below - 1]
         self.findings.names = names.of_headers(header.cells)
         columns = read_header(header, self.findings, self.place)
-        body = self._body(chain(first[below:], filled), header)
+        body = self.body(chain(first[below:], filled), header)
         rows = GridRows(self, body, columns)
         rows.check()
         self._note_merged()
@@ -105,7 +105,7 @@ class Grid:
             place=rows.place,
         )
 
-    def _body(self, lines: Iterable[Line], header: Line) -> list[Line]:
+    def body(self, lines: Iterable[Line], header: Line) -> list[Line]:
         """Return the lines that are rows: without the header once more, or totals at the end."""
         names = _written(header)
         body: list[Line] = []

@@ -58,11 +58,14 @@ def read_workbook(
         return replace(grid.table(_guarded(lines, findings)), worksheet=title)
 
 
-def visible_lines(content: bytes, worksheet: str) -> list[Line]:
-    """Return the lines that a worksheet shows, of a workbook that was read without a problem."""
+def visible_lines(content: bytes, worksheet: str | None, names: Names | None = None) -> list[Line]:
+    """Return the lines that a worksheet shows, of a workbook that was read without a problem.
+
+    Without its title it is the one that has known columns, or those of `names`.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _, _, lines = _open(content, Findings(""), worksheet)
+        _, _, lines = _open(content, Findings("", names), worksheet)
         return [line for line in lines if not (line.hidden or is_blank(line))]
 
 

@@ -9,7 +9,12 @@ import openpyxl
 import pytest
 
 from callsheet.tasks.runtime.errors import BadInput, Problem
-from callsheet.tasks.sheet.correct import correct, is_correctable, name_of_copy
+from callsheet.tasks.sheet.correct import (
+    correct,
+    is_correctable,
+    name_of_copy,
+    with_columns,
+)
 from callsheet.tasks.sheet.read import find_sheet_in
 from callsheet.tasks.sheet.table import SheetOptions
 
@@ -169,3 +174,32 @@ def test_a_cell_below_a_header_of_your_own_is_corrected() -> None:
 
 def test_trees_are_fixed_as_text() -> None:
     assert not is_correctable(at("s.yaml", "x"))
+
+
+def test_all_rows_get_a_text_and_what_is_no_row_is_left_out() -> None:
+    lines = ("Spring;;;", "id;Sprache;matrix.language;script", "a;de;en;Hi, you", "",
+             "id;Sprache;matrix.language;script", "b;en;;Hello", "Total;;;2")  # fmt: skip
+    before = "\n".join(lines).encode()
+    mapped = {"Sprache": "language"}
+
+    after = with_columns(before, {"matrix.language": "de|en", "tool": "=x"}, mapped)
+
+    # Of a column and its axis one is left: two of them could not be meant.
+    assert after.decode("utf-8-sig").splitlines() == [
+        "id;matrix.language;;script;tool",
+        "a;de|en;;Hi, you;'=x",
+        "b;de|en;;Hello;'=x",
+    ]
+    again = with_columns(after, {"language": "fr"})
+    assert again.decode("utf-8-sig").splitlines()[1] == "a;fr;;Hi, you;'=x"
+
+
+def test_the_visible_rows_of_a_workbook_get_a_text_once_no_csv_hides_a_problem() -> None:
+    before = odd_workbook()
+    columns = {"matrix.aspect_ratio": "9:16|1:1"}
+
+    after = with_columns(before, columns, left=problems_of(before, "s.xlsx"))
+
+    copy = find_sheet_in(after, name="s.csv", options=SheetOptions()).good()
+    rows = [one.row for one in copy.briefs]
+    assert rows == [f"{row}-{shape}" for row in "abc" for shape in ("9x16", "1x1")]
