@@ -21,7 +21,7 @@ from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
 from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.runtime.redact import visible
-from callsheet.tasks.sheet.correct import is_correctable, name_of_copy
+from callsheet.tasks.sheet.correct import choices_of, is_correctable, name_of_copy
 from callsheet.tasks.values.amounts import (
     CreditPrice,
     as_text,
@@ -204,6 +204,7 @@ _TEMPLATES.filters |= {
     "size": _size,
     "without_folder": _without_folder,
     "name_of_copy": name_of_copy,
+    "choices_of": choices_of,
 }
 _TEMPLATES.tests["correctable"] = is_correctable
 _TEMPLATES.globals |= {

@@ -32,8 +32,8 @@ from callsheet.tasks.values.locations import folder_at, is_object
 AROUND = 256 * 1024
 #: Bytes that are read at most, of which none beyond the limit is kept.
 DRAINED = 4 * MAX_BYTES
-#: Fields of a form at most.
-FIELDS = 1000
+#: Fields of a form at most: the page of a sheet has one for each of up to 2,000 wrong cells.
+FIELDS = 5000
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,7 +52,7 @@ async def find_sheet(
     Its problems include those that it has once its unknown headers are read as proposed.
     """
     from callsheet.tasks.sheet.fetch import fetch
-    from callsheet.tasks.sheet.first_row import first_row
+    from callsheet.tasks.sheet.first_row import first_rows
 
     found = await fetch(address, stdin=stdin)
     read = partial(
@@ -65,7 +65,8 @@ async def find_sheet(
         headers = [one for one in seen.problems if one.row is None and one.value in seen.proposals]
         mapped = read(options=replace(options, columns={**options.columns, **seen.proposals}))
         problems = (*headers, *mapped.problems)
-        return replace(seen, problems=problems, first=first_row(mapped.sheet))
+        first = next(iter(first_rows(mapped.sheet, 1)), ())
+        return replace(seen, problems=problems, first=first)
 
 
 def parse_sheet(

@@ -256,7 +256,7 @@ async def test_every_column_can_be_chosen_and_the_first_row_is_shown_before_it_i
     assert SHOWN.findall(shown.text)[-2:] == ["Slogan=x_brand", "Claim=title.en"]
     again = await upload(browser, "own.csv", AGENCY)
     assert SHOWN.findall(again.text) == proposed
-    fragment = await press(browser, asked, *chosen, to="first-row", **typed)
+    fragment = await press(browser, asked, *chosen, to="first-rows", **typed)
     assert first_row(fragment) == row
     assert "<html" not in fragment.text
 

@@ -45,8 +45,11 @@ def address(page: httpx.Response, end: str) -> str:
 
 async def test_a_workbook_is_corrected_downloaded_and_planned(open_board: OpenBoard) -> None:
     browser = await open_board.form("reviewer")
-    first = await upload(browser, "spring.xlsx", workbook())
-    assert first.status_code == 422
+    asked = await upload(browser, "spring.xlsx", workbook())
+    assert asked.status_code == 422
+    # What a header means is said first: the sheet keeps it.
+    assert "2 cells are left to fix next" in asked.text
+    first = await confirm(browser, asked)
     assert "Your corrections become a CSV" in first.text
     named = fields(first)
     assert set(named) == {"9:17", "16:10"}
@@ -56,10 +59,8 @@ async def test_a_workbook_is_corrected_downloaded_and_planned(open_board: OpenBo
     assert second.status_code == 422
     left = fields(second)
     assert set(left) == {"16:10"}
-    # What a header means is said instead: the sheet keeps it.
-    said = await confirm(browser, second)
-    rest = {fields(said)["16:10"]: "16:9", "budget": "120"}
-    third = await browser.post(address(said, "cells"), data=rest, files={"x": ("", b"")})
+    rest = {left["16:10"]: "16:9", "budget": "120"}
+    third = await browser.post(address(second, "cells"), data=rest, files={"x": ("", b"")})
 
     assert third.status_code == 200
     assert "No problem is left in spring.csv" in third.text
@@ -161,8 +162,8 @@ async def test_every_problem_is_fixed_where_it_is_shown_and_told_once(
     # Of all variants of a row it is one problem; of all rows with one text one field corrects it.
     assert "Correct all 20 to" in text
     assert "AH-019-en" not in text
-    texts = dict(re.findall(r'name="((?:all|cell)-\d+)" value="([^"]*)"', first.text))
-    whole = next(name for name in texts if name.startswith("all-"))
+    texts = dict(re.findall(r'name="((?:same|cell)-\d+)" value="([^"]*)"', first.text))
+    whole = next(name for name in texts if name.startswith("same-"))
     empty = next(name for name, value in texts.items() if not value)
     twin = next(name for name, value in texts.items() if value == "AH-019")
     sent = {whole: "9:16", empty: "Sieben", twin: "AH-020"}
@@ -183,3 +184,26 @@ async def test_pasted_rows_come_back_as_they_were_sent(open_board: OpenBoard) ->
     page = await browser.post("/new", data=pasted, files={"sheet": ("", b"")})
     assert "9:17" in page.text
     assert "\ufffd" not in page.text
+
+
+async def test_one_text_corrects_thousands_of_cells_whatever_is_in_them(
+    open_board: OpenBoard,
+) -> None:
+    browser = await open_board.form("reviewer")
+    rows = [f"r{n},Hi,{'9:17' if n % 2 else '9:18'},soon,a title" for n in range(1500)]
+    text = "\n".join(("id,script,aspect_ratio,duration_seconds,title", *rows))
+    first = await upload(browser, "large.csv", text.encode())
+    texts = dict(re.findall(r'name="((?:all|same|cell)-\d+)" value="([^"]*)"', first.text))
+    assert 1000 < len(texts) < 4000
+
+    (whole,) = (name for name in texts if name.startswith("all-"))
+    seconds = next(name for name, value in texts.items() if value == "soon")
+    one = next(name for name, value in texts.items() if value == "9:18" and name[:4] == "cell")
+    sent = {**texts, whole: "9:16", seconds: "8", one: "1:1"}
+    done = await browser.post(address(first, "cells"), data=sent, files={"x": ("", b"")})
+
+    assert done.status_code == 200, done.text[:2000]
+    file = (await browser.get(address(done, "file"))).content
+    lines = [*csv.reader(file.decode("utf-8-sig").splitlines())][1:]
+    assert [line[2] for line in lines].count("9:16") == 1499
+    assert {line[3] for line in lines} == {"8"}

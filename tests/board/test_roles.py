@@ -85,9 +85,11 @@ LOOKS: dict[str, dict[str, int]] = {
 CHANGES: dict[str, set[str]] = {
     "at_least reviewer": {
         "POST /new",
+        "POST /new/{sheet_id}/all-rows",
+        "POST /new/{sheet_id}/all-rows/shown",
         "POST /new/{sheet_id}/cells",
         "POST /new/{sheet_id}/columns",
-        "POST /new/{sheet_id}/first-row",
+        "POST /new/{sheet_id}/first-rows",
         "POST /plans/{plan_id}/again",
         "POST /plans/{plan_id}/rows",
         f"POST {API}/campaigns/{{campaign}}/retakes",

@@ -160,7 +160,7 @@ async def test_the_first_row_follows_the_columns_that_are_chosen(
     sheet = FilePayload(name="own.csv", mimeType="text/csv", buffer=AGENCY.encode())
     await page.get_by_label("Sheet", exact=True).set_input_files(sheet)
     await page.get_by_role("button", name="Check").click()
-    first = page.get_by_role("region", name="First row")
+    first = page.get_by_role("region", name="First rows")
     await expect(first).to_contain_text("The Kettle")
     typed = page.get_by_label("Slogan means, typed")
     await expect(typed).to_be_hidden()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
@@ -14,6 +15,8 @@ from callsheet.deployments.board.page import page, part
 from callsheet.deployments.board.pages.plans import amount_in
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services import sheets
+from callsheet.deployments.board.services.all_rows import ForAllRowsForm, read_form
+from callsheet.deployments.board.services.corrections import Corrections
 from callsheet.deployments.board.services.plans import plan_of_sheet
 from callsheet.deployments.board.services.sheets import (
     SheetView,
@@ -29,6 +32,7 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.runtime.errors import BadInput, Problem, SheetError
 from callsheet.tasks.sheet.column_names import parse_map
+from callsheet.tasks.sheet.correct import CellRefused
 
 router = APIRouter()
 
@@ -38,12 +42,12 @@ EDITABLE = 100_000
 
 @router.get("/new")
 async def new(
-    request: Request, board: TheBoard, person: Reviewer, sheet: str | None = None
+    request: Request, board: TheBoard, person: Reviewer, sheet: str = "", worksheet: str = ""
 ) -> Response:
     """Show the form, and where `sheet` names one what was found in it."""
-    seen = None if sheet is None else await see_sheet(board, sheet)
-    inbox = await _inbox(board)
-    return page(request, "new.html", person, seen=seen, form=_filled({}), inbox=inbox)
+    form = _filled({"worksheet": worksheet})
+    seen = await see_sheet(board, sheet, _options(form, reading=True)) if sheet else None
+    return await _show(request, board, person, seen, form, status=200)
 
 
 @router.post("/new")
@@ -55,28 +59,43 @@ async def check(request: Request, board: TheBoard, person: Reviewer) -> Response
         seen, text = await _uploaded(board, sent, form)
     except (SheetError, BadInput, ProblemDetails) as error:
         # Nothing came of it to look at: a file that is none, an address that does not answer.
-        inbox = await _inbox(board)
-        refused = _sheet_refused(error)
-        return page(
-            request, "new.html", person,
-            status=422, inbox=inbox, seen=None, form=form, refused=refused,
-        )  # fmt: skip
+        return await _show(request, board, person, None, form, refused=_refusal(error))
     form["text"] = text if text is not None and len(text) <= EDITABLE else ""
     form["name"] = seen.kept.name
     return await _plan(request, board, person, seen, form)
+
+
+async def _show(
+    request: Request,
+    board: Board,
+    person: Person,
+    seen: SheetView | None,
+    form: Mapping[str, str],
+    *,
+    status: int = 422,
+    choice: ForAllRowsForm | None = None,
+    **shown: Any,
+) -> Response:
+    """Show the page with what is in a sheet, and what a person has filled in."""
+    if choice is None and seen is not None:
+        choice = await read_form(board, seen, {})
+    inbox = [one.name for one in await inbox_sheets(board)]
+    none: dict[str, Any] = {"refused": None, "wrong": None, "typed": {}}
+    none |= {"unseen": False, "corrected": False, "uncounted": False}
+    shown = {**none, "seen": seen, "form": form, "choice": choice, "inbox": inbox, **shown}
+    return page(request, "new.html", person, status=status, **shown)
 
 
 async def _plan(
     request: Request, board: Board, person: Person, seen: SheetView, form: dict[str, str]
 ) -> Response:
     """Lead to the plan of a sheet, or show what has to be settled first."""
-    show = partial(page, request, "new.html", person, status=422, inbox=await _inbox(board))
     if seen.problems or (seen.hidden and not form["hidden_rows"]):
-        return show(seen=seen, form=form)
+        return await _show(request, board, person, seen, form)
     try:
         plan = await plan_of_sheet(board, seen.kept.id, _options(form))
     except (SheetError, BadInput, ProblemDetails) as error:
-        return show(seen=seen, form=form, refused=_sheet_refused(error))
+        return await _show(request, board, person, seen, form, refused=_refusal(error))
     return RedirectResponse(f"/plans/{plan}", 303)
 
 
@@ -86,36 +105,36 @@ async def map_columns(
 ) -> Response:
     """Remember what the headers of a sheet mean, and go on to its plan or what is left to fix.
 
-    Columns whose first row was not shown are shown first.
+    Columns whose first rows were not shown are shown first.
     """
     sent = await upload_in(request)
     form = _filled(sent.texts)
     options = _options(form, reading=True)
-    show = partial(page, request, "new.html", person, status=422, form=form)
     try:
         words = _chosen(sent)
         if columns_key(parse_map(words)) != sent.texts.get("shown"):
             seen = await sheets.try_columns(board, sheet_id, words, options)
-            return show(seen=seen, unseen=True, inbox=await _inbox(board))
+            return await _show(request, board, person, seen, form, unseen=True)
         seen = await sheets.map_columns(board, sheet_id, words, options)
     except (SheetError, BadInput) as error:
         seen = await see_sheet(board, sheet_id, options)
-        inbox = await _inbox(board)
-        return show(seen=seen, inbox=inbox, refused=_sheet_refused(error))
+        return await _show(request, board, person, seen, form, refused=_refusal(error))
     return await _plan(request, board, person, seen, form)
 
 
-@router.post("/new/{sheet_id}/first-row")
-async def first_row(request: Request, board: TheBoard, person: Reviewer, sheet_id: str) -> Response:
-    """Show what would be made of the first row with the columns that are chosen in the form."""
+@router.post("/new/{sheet_id}/first-rows")
+async def first_rows(
+    request: Request, board: TheBoard, person: Reviewer, sheet_id: str
+) -> Response:
+    """Show what would be made of the first rows with the columns that are chosen in the form."""
     sent = await upload_in(request)
     options = _options(_filled(sent.texts), reading=True)
     try:
         seen = await sheets.try_columns(board, sheet_id, _chosen(sent), options)
     except (SheetError, BadInput) as error:
         seen = await see_sheet(board, sheet_id, options)
-        return page(request, "_first_row.html", person, seen=seen, fault=_sheet_refused(error))
-    return page(request, "_first_row.html", person, seen=seen)
+        return page(request, "_first_rows.html", person, seen=seen, fault=_refusal(error))
+    return page(request, "_first_rows.html", person, seen=seen)
 
 
 def _chosen(sent: UploadForm) -> list[str]:
@@ -137,16 +156,56 @@ async def correct_cells(
     """Correct cells of an uploaded sheet, and show what is left to fix in the corrected copy."""
     sent = await upload_in(request)
     form = _filled(sent.texts)
-    texts, alike = (_numbered(sent.texts, prefix) for prefix in ("cell-", "all-"))
-    show = partial(page, request, "new.html", person, inbox=await _inbox(board), form=form)
+    said = Corrections(
+        cells=_numbered(sent.texts, "cell-"),
+        same=_numbered(sent.texts, "same-"),
+        all=_numbered(sent.texts, "all-"),
+    )
     options = _options(form, reading=True)
+    show = partial(_show, request, board, person)
     try:
-        correct = partial(sheets.correct_cells, board, sheet_id, texts, options)
-        seen = await correct(alike=alike)
+        seen = await sheets.correct_cells(board, sheet_id, said, options)
     except (SheetError, BadInput) as error:
         seen = await see_sheet(board, sheet_id, options)
-        return show(seen=seen, refused=_sheet_refused(error), status=422)
-    return show(seen=seen, corrected=True, status=422 if seen.problems else 200)
+        wrong = seen.problems.index(error.problem) if isinstance(error, CellRefused) else None
+        return await show(seen, form, refused=_refusal(error), typed=sent.texts, wrong=wrong)
+    return await show(seen, form, corrected=True, status=422 if seen.problems else 200)
+
+
+@router.post("/new/{sheet_id}/all-rows")
+async def set_for_all_rows(
+    request: Request, board: TheBoard, person: Reviewer, sheet_id: str
+) -> Response:
+    """Write languages, shapes and a tool into all rows of a copy of a sheet.
+
+    A choice whose number of videos was not shown is shown first.
+    """
+    sent = await upload_in(request)
+    form = _filled(sent.texts)
+    options = _options(form, reading=True)
+    seen = await see_sheet(board, sheet_id, options)
+    choice = await read_form(board, seen, sent.texts, sent=True)
+    show = partial(_show, request, board, person)
+    if choice is None:
+        raise ProblemDetails(422, "this sheet is edited as text", title="There is no copy of it")
+    if choice.faults or choice.key != sent.texts.get("chosen"):
+        return await show(seen, form, choice=choice, uncounted=not choice.faults)
+    try:
+        seen = await sheets.set_columns(board, seen, choice.asked.columns, options)
+    except (SheetError, BadInput) as error:
+        return await show(seen, form, choice=choice, refused=_refusal(error))
+    return await show(seen, form, corrected=True, status=422 if seen.problems else 200)
+
+
+@router.post("/new/{sheet_id}/all-rows/shown")
+async def show_for_all_rows(
+    request: Request, board: TheBoard, person: Reviewer, sheet_id: str
+) -> Response:
+    """Show how many videos the choices of the form make, and the fields of its tool."""
+    sent = await upload_in(request)
+    seen = await see_sheet(board, sheet_id, _options(_filled(sent.texts), reading=True))
+    choice = await read_form(board, seen, sent.texts)
+    return page(request, "_all_rows.html", person, seen=seen, choice=choice)
 
 
 def _numbered(texts: Mapping[str, str], prefix: str) -> dict[int, str]:
@@ -211,10 +270,6 @@ async def _uploaded(
     raise ProblemDetails(422, "no file was chosen, and nothing pasted", title="There is no sheet")
 
 
-async def _inbox(board: Board) -> Sequence[str]:
-    return [one.name for one in await inbox_sheets(board)]
-
-
 def _named(text: str, at: float) -> str:
     """Return what pasted rows are called: of another minute they are another campaign."""
     first = text.lstrip()[:1]
@@ -232,7 +287,7 @@ def _text(content: bytes) -> str | None:
     return None if "\x00" in text else text
 
 
-def _sheet_refused(error: Exception) -> ProblemDetails:
+def _refusal(error: Exception) -> ProblemDetails:
     if isinstance(error, ProblemDetails):
         if error.status in (401, 403):
             raise error

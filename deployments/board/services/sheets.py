@@ -8,14 +8,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails, listed
+from callsheet.deployments.board.services.corrections import (
+    Corrections,
+    Kind,
+    Numbered,
+    kinds_of,
+)
 from callsheet.deployments.board.uploads import (
     InboxFile,
     drop_old_uploads,
@@ -35,13 +40,13 @@ from callsheet.tasks.ledger.plans import (
     keep_columns,
     keep_sheet,
 )
-from callsheet.tasks.runtime.errors import LINES, MANY, BadInput, Problem, SpendRefused, kind_of
+from callsheet.tasks.runtime.errors import BadInput, Problem, SpendRefused
 from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.sheet.column_names import parse_map
-from callsheet.tasks.sheet.correct import correct, name_of_copy
+from callsheet.tasks.sheet.correct import correct, name_of_copy, with_columns
 from callsheet.tasks.sheet.fetch import fetch
-from callsheet.tasks.sheet.first_row import first_row
+from callsheet.tasks.sheet.first_row import Told, first_rows
 from callsheet.tasks.sheet.headers import (
     AXES,
     KNOWN_COLUMNS,
@@ -58,41 +63,26 @@ from callsheet.tasks.values.amounts import say_bytes
 
 _PLAIN = RunOptions()
 #: The languages of translated columns that are always offered.
-_USUAL_LANGUAGES = ("en", "de", "fr", "es")
+_USUAL_LANGUAGES = ("en", "de", "fr", "es", "it", "pt")
+#: Rows of a sheet that are shown as they would be made.
+FIRST = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """Columns for the headers of a sheet, and what would be made of its first row with them."""
+    """Columns for the headers of a sheet, and what would be made of its first rows with them.
+
+    `cells` is how many cells and rows would be left to fix.
+    """
 
     columns: Mapping[str, str] = field(default_factory=dict)
-    first: tuple[tuple[str, str], ...] = ()
+    first: tuple[Told, ...] = ()
+    cells: int = 0
 
     @property
     def key(self) -> str:
         """What tells these columns from others."""
         return columns_key(self.columns)
-
-
-@dataclass(frozen=True)
-class Kind:
-    """Problems of one kind, each with its number."""
-
-    several: list[tuple[int, Problem]] = field(default_factory=list)
-
-    @property
-    def lines(self) -> str:
-        """The lines of the first ones, in words."""
-        found = list(dict.fromkeys(one.line for _, one in self.several if one.line is not None))
-        more = len(found) - LINES
-        named = ", ".join(f"{line:,}" for line in found[:LINES])
-        return named + (f" and {more:,} more" if more > 0 else "")
-
-    @property
-    def value(self) -> str | None:
-        """The text that all their cells have, which one correction can replace."""
-        values = {one.value for _, one in self.several}
-        return values.pop() if len(values) == 1 else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +107,8 @@ class SheetView:
     hidden: tuple[str, ...] = ()
     mapped: Mapping[str, str] = field(default_factory=dict)
     trial: Trial = field(default_factory=lambda: Trial())
+    #: As it was read; with problems, what can be told of it.
+    sheet: Sheet | None = field(default=None, repr=False)
 
     @property
     def unmapped(self) -> frozenset[str]:
@@ -124,7 +116,7 @@ class SheetView:
         return frozenset(one.name for one in self.columns if one.column is None)
 
     @property
-    def to_fix(self) -> list[tuple[int, Problem]]:
+    def to_fix(self) -> list[Numbered]:
         """The numbered problems, without those of headers that a person may say the meaning of."""
         return [
             (number, one)
@@ -134,14 +126,8 @@ class SheetView:
 
     @property
     def kinds(self) -> list[Kind]:
-        """What there is to fix, those of one kind together where they are many."""
-        found: dict[tuple[str, str | None, str], Kind] = {}
-        for number, one in self.to_fix:
-            found.setdefault(kind_of(one), Kind()).several.append((number, one))
-        alone = [kind for kind in found.values() if len(kind.several) < MANY]
-        split = [Kind([one]) for kind in alone for one in kind.several]
-        whole = [kind for kind in found.values() if len(kind.several) >= MANY]
-        return sorted([*split, *whole], key=lambda kind: kind.several[0][0])
+        """What there is to fix, those of one kind together."""
+        return kinds_of(self.to_fix)
 
     @property
     def many(self) -> str | None:
@@ -170,16 +156,25 @@ class SheetView:
         return {"": [(chosen, words.get(chosen, chosen))], **kinds}
 
     @property
-    def _translations(self) -> list[str]:
-        """The translated columns in the languages that headers and cells of the sheet name."""
+    def languages(self) -> list[str]:
+        """The languages that headers and cells of the sheet name, then the usual ones: codes."""
         columns = [one.column or one.proposed or "" for one in self.columns]
         said = [one.partition(".")[2] for one in columns if is_translation(one)]
         for one in self.columns:
             if (one.column or one.proposed or "").removeprefix("matrix.") == "language":
                 cells = (part.strip() for text in one.samples for part in text.split("|"))
                 said += [code for cell in cells if (code := language_code(cell))]
-        codes = dict.fromkeys([*(code.casefold() for code in said), *_USUAL_LANGUAGES])
-        return [f"{one}.{code}" for code in codes for one in TRANSLATED]
+        return list(dict.fromkeys([*(code.casefold() for code in said), *_USUAL_LANGUAGES]))
+
+    @property
+    def _translations(self) -> list[str]:
+        """The translated columns in these languages."""
+        return [f"{one}.{code}" for code in self.languages for one in TRANSLATED]
+
+    def has_column(self, *names: str) -> bool:
+        """Whether it has one of these columns, also as an axis or translated."""
+        known = (one.column or "" for one in self.columns)
+        return any(one.removeprefix("matrix.").partition(".")[0] in names for one in known)
 
     def as_json(self) -> dict[str, Any]:
         """Return the answer of `POST /sheets`."""
@@ -231,6 +226,10 @@ async def hand_in(
 
     Raises ProblemDetails (413) for one that is too large.
     """
+    return await _view(board, await _store(board, name, content, place), options)
+
+
+async def _store(board: Board, name: str, content: bytes, place: str | None = None) -> KeptSheet:
     if len(content) > MAX_BYTES:
         raise ProblemDetails(413, f"a sheet may have {say_bytes(MAX_BYTES)}: split it")
     name = fit_name(name)
@@ -239,7 +238,7 @@ async def hand_in(
         kept = await _keep(board, name, content, place)
     words = f"{name}, {say_bytes(len(content))}"
     await board.write(note_act, act="sheet", by=board.by, at=kept.added_at, words=words)
-    return await _view(board, kept, options)
+    return kept
 
 
 async def map_columns(
@@ -327,7 +326,9 @@ async def _tried(
     found = await board.reader.find(
         board.settings, kept, options.reading(board.settings), person=board.person
     )
-    return Trial(columns=columns, first=first_row(found.sheet))
+    cells = [one for one in found.problems if one.row or one.column]
+    first = first_rows(found.sheet, FIRST, found.problems)
+    return Trial(columns=columns, first=first, cells=len(cells))
 
 
 async def _keep(board: Board, name: str, content: bytes, place: str | None) -> KeptSheet:
@@ -376,48 +377,50 @@ async def hand_in_from_inbox(board: Board, name: str, options: RunOptions = _PLA
 
 
 async def correct_cells(
-    board: Board,
-    sheet_id: str,
-    texts: Mapping[int, str],
-    options: RunOptions = _PLAIN,
-    *,
-    alike: Mapping[int, str] = MappingProxyType({}),
+    board: Board, sheet_id: str, said: Corrections, options: RunOptions = _PLAIN
 ) -> SheetView:
-    """Upload a copy of a sheet with new texts for the cells of its problems, by their numbers.
+    """Upload a copy of a sheet with new texts for the cells of its problems.
 
-    `alike` are texts for all problems of the kind of a number, whose cells have the same text.
-    Raises BadInput where a cell cannot be corrected, ProblemDetails (404) for no such sheet.
+    Raises BadInput where nothing is new, CellRefused where a cell cannot be corrected, and
+    ProblemDetails (404) for no such sheet.
     """
     seen = await see_sheet(board, sheet_id, options)
-    texts = _with_alike(seen, texts, alike)
-    corrections: list[tuple[Problem, str]] = []
-    left: list[Problem] = []
-    for number, problem in enumerate(seen.problems):
-        before = problem.value or ""
-        if (text := texts.get(number, before)).split() != before.split():
-            corrections.append((problem, text))
-        else:
-            left.append(problem)
-    if not corrections:
+    texts = {n: text for kind in seen.kinds for n, text in kind.corrected(said).items()}
+    if not texts:
         raise BadInput("no cell was changed", remedy="type the new text of a cell first")
+    corrections = [(seen.problems[number], text) for number, text in texts.items()]
+    left = [one for number, one in enumerate(seen.problems) if number not in texts]
+    making = partial(correct, corrections=corrections, mapped=seen.mapped, left=left)
+    return await _corrected(board, seen, options, making)
+
+
+async def set_columns(
+    board: Board, seen: SheetView, columns: Mapping[str, str], options: RunOptions = _PLAIN
+) -> SheetView:
+    """Upload a copy of a sheet with these texts in all of its rows, by column.
+
+    Raises CellRefused for a problem that has to be fixed first.
+    """
+
+    making = partial(with_columns, columns=columns, mapped=seen.mapped, left=seen.problems)
+    return await _corrected(board, seen, options, partial(making, worksheet=options.worksheet))
+
+
+async def _corrected(
+    board: Board, seen: SheetView, options: RunOptions, making: Callable[[bytes], bytes]
+) -> SheetView:
+    """Upload the copy that is made of a sheet; its headers mean what they mean in the sheet."""
     content = await asyncio.to_thread(read_kept, board.settings, seen.kept)
-    making = partial(correct, content, corrections, seen.mapped, left=left)
-    corrected = await asyncio.to_thread(making)
-    name = name_of_copy(seen.kept.name)
-    return await hand_in(board, name=name, content=corrected, options=options)
-
-
-def _with_alike(
-    seen: SheetView, texts: Mapping[int, str], alike: Mapping[int, str]
-) -> Mapping[int, str]:
-    for kind in seen.kinds:
-        first = kind.several[0][0]
-        if kind.value is not None and alike.get(first, kind.value).split() != kind.value.split():
-            # A text for one of the cells wins.
-            said = {n: texts.get(n, one.value or "") for n, one in kind.several}
-            same = {n: alike[first] for n, text in said.items() if text == kind.value}
-            texts = {**texts, **same}
-    return texts
+    made = await asyncio.to_thread(making, content)
+    kept = await _store(board, name_of_copy(seen.kept.name), made)
+    options = options.but(worksheet=None)
+    _, found = await read_mapped(board, kept, options)
+    there = {header_form(one.name) for one in found.columns}
+    columns = {h: column for h, column in seen.mapped.items() if header_form(h) in there}
+    if columns:
+        keep = partial(keep_columns, headers=found.headers, columns=columns)
+        await board.write(keep, by=board.by, at=board.clock())
+    return await _view(board, kept, options)
 
 
 async def sheet_file(board: Board, sheet_id: str) -> tuple[str, bytes]:
@@ -474,11 +477,17 @@ async def read_mapped(
 async def _view(board: Board, kept: KeptSheet, options: RunOptions) -> SheetView:
     options, read = await read_mapped(board, kept, options.but(sandbox=board.sandbox))
     mapped = parse_map(options.map or ())
-    trial = Trial(columns=mapped, first=first_row(read.sheet))
+    trial = Trial(columns=mapped, first=first_rows(read.sheet, FIRST, read.problems))
     if any(one.column is None for one in read.columns):
         trial = await _tried(board, kept, options, _proposed(read))
     seen = partial(
-        SheetView, kept=kept, rows=read.rows, columns=read.columns, mapped=mapped, trial=trial
+        SheetView,
+        kept=kept,
+        rows=read.rows,
+        columns=read.columns,
+        mapped=mapped,
+        trial=trial,
+        sheet=read.sheet,
     )
     if read.sheet is None or read.problems:
         return seen(problems=read.problems, notes=read.notes)
