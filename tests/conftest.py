@@ -54,7 +54,6 @@ DOORS = (
     "tests/mcp/",
     "tests/pipeline/",
     "tests/receiver/",
-    "tests/unit/service/test_connections.py",
 )
 #: Files that begin so wait for programs more than they keep a processor busy.
 WAITING = ("board", "contract", "workers", "faults", "pipeline", "receiver", "up")

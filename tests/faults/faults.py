@@ -23,9 +23,10 @@ _SLOW = "tests/faults/slow_torture.py::test_"
 _BUCKETS = "tests/faults/bucket_torture.py::test_"
 _MORE = "tests/faults/more_torture.py::test_"
 _SOCKETS = "tests/unit/service/test_real_sockets.py::test_"
+_CONNECTIONS = "tests/unit/service/test_connections.py::test_"
 _ONCE = "tests/unit/service/test_sent_once.py::test_"
 _SHAPES = "tests/unit/service/test_shapes.py::test_"
-_HOLES = "tests/unit/service/test_holes.py::test_"
+_MATRIX = "tests/unit/service/test_retry_matrix.py::test_"
 _FETCH = "tests/unit/store/test_fetch.py::test_"
 _FULL = "tests/unit/store/test_full_disk.py::test_"
 _DECIDE = "tests/unit/engine/test_decide.py::test_"
@@ -100,7 +101,7 @@ SUBMITTING = {
     "no answer within its time": _shown(
         _SLOW + "an_answer_that_never_comes_is_asked_for_again_after_its_time",
         _PROCESS + "a_sheet_edited_after_a_kill_does_not_change_what_was_sent",
-        _SOCKETS + "a_create_that_got_no_whole_answer_is_unknown_and_never_not_sent",
+        _CONNECTIONS + "a_fault_has_one_outcome",
     ),
     "500, and the create was carried out": _shown(_STRUCK + "[500 after the video was begun]"),
     "500, and it was not": _shown(
@@ -125,7 +126,8 @@ SUBMITTING = {
     ),
     "200 instead of 202 on a repeat": _shown(_LOST + "a_repeat_may_be_answered_with_200"),
     "409 while the first call of the key is at work": _shown(
-        _STRUCK + "[409: the same is under way]", _HOLES + "two_at_work_under_one_key"
+        _STRUCK + "[409: the same is under way]",
+        _MATRIX + "a_create_that_meets_itself_waits_for_the_first",
     ),
     "422: the key is held for another body": _shown(
         _LOST + "a_key_that_is_held_for_another_body_asks_a_person"
@@ -162,7 +164,7 @@ SUBMITTING = {
     ),
     "headers that drip": _shown(
         _MORE_CREATES + "[headers that drip]",
-        _SOCKETS + "a_create_whose_answer_drips_is_cut_off_as_unknown",
+        _CONNECTIONS + "a_fault_has_one_outcome",
     ),
     "the service has forgotten the key": _shown(
         _LOST + "past_the_horizon_nothing_is_sent_to_a_service_that_forgot_the_key"

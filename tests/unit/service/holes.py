@@ -8,6 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HERE = "tests/unit/service/test_holes.py::test_"
+SHAPES = "tests/unit/service/test_shapes.py::test_"
+OPERATIONS = "tests/unit/service/test_operations.py::test_"
+EACH = "tests/unit/service/test_each_operation.py::test_"
+MAKE = "tests/unit/service/test_make.py::test_"
+ONCE = "tests/unit/service/test_sent_once.py::test_"
+MATRIX = "tests/unit/service/test_retry_matrix.py::test_"
+REMAKES = "tests/unit/service/test_remakes.py::test_"
+LIST = "tests/unit/service/test_list.py::test_"
+WEBHOOKS = "tests/unit/service/test_webhook_records.py::test_"
 DECIDE = "tests/unit/engine/test_decide.py::test_"
 TAKES = "tests/unit/ledger/test_takes.py::test_"
 KEYS = "tests/unit/test_key.py::test_"
@@ -36,10 +45,12 @@ def _hole(subject: str, *tests: str, by: str | None = None) -> Hole:
 
 
 HOLES = {
-    1: _hole("fields of a video", HERE + "fields_of_a_video"),
+    1: _hole(
+        "fields of a video", SHAPES + "a_video_without_id_or_status_is_still_the_one_asked_for"
+    ),
     2: _hole(
         "names of states",
-        HERE + "names_of_states",
+        SHAPES + "any_word_is_a_status_and_all_else_is_kept",
         DECIDE + "an_unknown_word_stalls_after_enough_polls_and_time",
     ),
     3: _hole(
@@ -47,11 +58,15 @@ HOLES = {
         DECIDE + "a_word_for_failure_needs_two_polls_with_refused_downloads",
         DECIDE + "a_render_past_its_deadline_stalls_once_its_video_was_asked_for",
     ),
-    4: _hole("the envelope of a success", HERE + "envelope_of_a_success"),
-    5: _hole("the name of a new video's id", HERE + "name_of_the_id_of_a_new_video"),
+    4: _hole("the envelope of a success", SHAPES + "the_id_is_found_under_any_name"),
+    5: _hole(
+        "the name of a new video's id",
+        SHAPES + "the_id_is_found_under_any_name",
+        SHAPES + "a_create_without_one_certain_id_is_unknown",
+    ),
     6: _hole(
         "the range of the polling hint",
-        HERE + "range_of_the_polling_hint",
+        SHAPES + "a_polling_hint_is_a_number_of_seconds_or_nothing",
         DECIDE + "waits_between_polls_are_within_bounds",
     ),
     7: _hole(
@@ -62,7 +77,8 @@ HOLES = {
     ),
     8: _hole(
         "the same key with another body",
-        HERE + "a_key_with_another_body",
+        MAKE + "a_body_that_lacks_its_key_does_not_leave",
+        OPERATIONS + "a_refusal_says_what_the_service_said_and_what_to_do",
         KEYS + "everything_that_makes_another_video_makes_another_key",
     ),
     9: _hole(
@@ -73,38 +89,38 @@ HOLES = {
     # Sent again under the same key, on purpose: docs/decisions.md, "402 keeps its key".
     10: _hole(
         "refusals kept under a key",
-        HERE + "refusals_kept_under_a_key",
+        OPERATIONS + "a_refusal_says_what_the_service_said_and_what_to_do",
         TAKES + "a_refused_take_is_taken_up_again_with_its_key_and_number",
     ),
-    11: _hole("the status of a replay", HERE + "status_of_a_replay"),
+    11: _hole("the status of a replay", SHAPES + "any_success_with_an_id_is_a_replay"),
     12: _hole("a replay after a deletion", DECIDE + "a_new_video_may_be_unknown_for_a_while"),
     13: _hole(
         "generating a finished video again",
-        HERE + "generating_a_finished_video_again",
+        ONCE + "what_may_have_been_carried_out_is_not_sent_again",
         VIDEO + "a_lost_answer_without_a_key_is_settled_by_a_person",
     ),
     14: _hole("a draft and generate, or one call", KEYS + "what_is_sent_is_the_brief_with_its_key"),
     15: _hole(
         "bodies of clips",
-        HERE + "bodies_of_clips",
+        MAKE + "a_clip_with_a_key_is_asked_for_again_with_the_same_bytes",
         SHEET + "clips.py::test_what_the_service_calls_by_another_name_is_passed_through",
     ),
-    16: _hole("bodies of remakes", HERE + "bodies_of_remakes_and_reports"),
+    16: _hole("bodies of remakes", EACH + "it_sends_what_the_table_says_and_takes_the_success"),
     17: _hole("the video served while another is made", by="deployments/direct/remakes.py"),
-    18: _hole("shape of renders and progress", HERE + "shape_of_renders_and_progress"),
+    18: _hole("shape of renders and progress", REMAKES + "progress_is_handed_on_in_whatever_shape"),
     19: _hole(
         "shape of a script",
-        HERE + "shape_of_a_script",
+        EACH + "it_sends_what_the_table_says_and_takes_the_success",
         "tests/unit/sheet/test_script.py::test_json_is_sent_as_it_is",
     ),
     20: _hole(
         "shape and unit of a quote",
-        HERE + "shape_and_unit_of_a_quote",
+        SHAPES + "a_quote_that_cannot_be_read_is_unknown_and_not_nothing",
         TAKES + "a_price_that_nobody_could_read_fits_no_budget",
     ),
     21: _hole(
         "the body of an estimate",
-        HERE + "body_of_an_estimate",
+        OPERATIONS + "an_estimate_leaves_out_key_and_start",
         "tests/unit/ledger/test_quotes.py::"
         "test_a_refused_brief_is_rejected_with_the_services_words",
     ),
@@ -129,19 +145,30 @@ HOLES = {
         "test_no_request_leaves_before_the_moment_however_many_wait",
         ROAD + "rows_that_need_somebody.py::test_a_long_rate_limit_parks_the_run",
     ),
-    26: _hole("the form of Retry-After", HERE + "form_of_retry_after"),
+    26: _hole(
+        "the form of Retry-After",
+        "tests/unit/test_retry_after.py::test_a_date_is_compared_with_the_date_of_the_answer_and_not_with_our_clock",
+    ),
     27: _hole("limits on other operations", HERE + "limits_on_other_operations"),
-    28: _hole("trouble of the service", HERE + "trouble_of_the_service"),
+    28: _hole("trouble of the service", MATRIX + "what_keeps_failing_ends_as_the_matrix_says"),
     29: _hole("error codes", HERE + "error_codes"),
     30: _hole(
         "a missing or odd retryable",
         HERE + "retryable_that_is_missing_or_odd",
-        HERE + "a_claim_to_be_retryable_makes_nothing_be_paid_twice",
+        ONCE + "what_may_have_been_carried_out_is_not_sent_again",
     ),
     31: _hole("errors that are not JSON", HERE + "errors_that_are_not_json"),
     32: _hole("members of meta", HERE + "the_name_of_a_request"),
-    33: _hole("shape, order and pages of a list", HERE + "shape_and_pages_of_a_list"),
-    34: _hole("the name of the signed address", HERE + "name_of_the_signed_address"),
+    33: _hole(
+        "shape, order and pages of a list",
+        LIST + "a_list_is_found_and_read_once",
+        LIST + "the_next_page_is_followed_where_one_is_named_and_on_the_same_host",
+    ),
+    34: _hole(
+        "the name of the signed address",
+        SHAPES + "the_signed_address_is_found_under_any_name",
+        SHAPES + "without_one_certain_address_the_shape_is_wrong",
+    ),
     35: _hole(
         "ranges, tags and lengths of a download",
         FETCH + "a_server_that_ignores_range_is_read_from_the_start",
@@ -152,7 +179,10 @@ HOLES = {
         "what an expired address answers",
         FETCH + "an_expired_address_is_replaced_and_the_download_goes_on",
     ),
-    37: _hole("the default format of captions", HERE + "default_format_of_captions"),
+    37: _hole(
+        "the default format of captions",
+        OPERATIONS + "captions_always_name_their_format_and_come_as_they_are",
+    ),
     38: _hole(
         "captions that may come later",
         HERE + "captions_that_may_come_later",
@@ -160,12 +190,12 @@ HOLES = {
     ),
     39: _hole(
         "the charset of captions",
-        HERE + "charset_of_captions",
+        OPERATIONS + "captions_always_name_their_format_and_come_as_they_are",
         "tests/unit/store/test_captions.py::test_srt_is_counted",
     ),
     40: _hole(
         "the state after a cancel",
-        HERE + "state_after_a_cancel",
+        OPERATIONS + "cancelling_returns_the_video_or_nothing_but_never_fails_on_its_shape",
         DECIDE + "a_cancelled_render_is_cancelled_at_the_second_poll",
     ),
     41: _hole(
@@ -183,7 +213,7 @@ HOLES = {
         HEARS + "a_video_is_found_wherever_it_is_named",
         HEARS + "a_signed_body_of_any_form_is_kept_and_names_no_video",
     ),
-    44: _hole("event kinds", HERE + "event_kinds"),
+    44: _hole("event kinds", WEBHOOKS + "a_subscription_is_read_in_any_envelope"),
     45: _hole(
         "what emits events", ROAD + "the_whole_pipeline.py::test_a_sheet_becomes_videos_once"
     ),
@@ -212,10 +242,12 @@ HOLES = {
         "tests/faults/test_webhooks.py::"
         "test_a_subscription_that_the_service_gives_up_costs_no_video",
     ),
-    51: _hole("fields of a delivery attempt", HERE + "fields_of_a_delivery_attempt"),
+    51: _hole(
+        "fields of a delivery attempt", WEBHOOKS + "attempts_at_delivery_are_kept_as_they_are"
+    ),
     52: _hole(
         "a lost webhook secret",
-        HERE + "a_webhook_secret_is_not_shown_again",
+        WEBHOOKS + "the_secret_is_given_once_and_shown_nowhere",
         ROAD + "webhook_commands.py::test_a_lost_answer_says_that_a_secret_may_be_lost",
     ),
     53: _hole(
@@ -256,7 +288,7 @@ HOLES = {
         HERE + "required_fields_and_bounds_of_a_create_are_left_to_the_service",
         "tests/unit/sheet/test_cells.py::test_it_refuses_what_nobody_can_know",
     ),
-    61: _hole("how many scenes there are", HERE + "number_of_scenes"),
+    61: _hole("how many scenes there are", REMAKES + "scenes_are_counted_from_one"),
     62: _hole(
         "an event before its video",
         "tests/unit/service/test_operations.py::"
@@ -271,7 +303,9 @@ HOLES = {
         "tests/contract/test_specification.py::"
         "test_the_sandbox_describes_every_operation_with_its_statuses",
     ),
-    65: _hole("how versions end", HERE + "what_becomes_of_this_version"),
+    65: _hole(
+        "how versions end", OPERATIONS + "a_refusal_says_what_the_service_said_and_what_to_do"
+    ),
     66: _hole(
         "the form of an image",
         HERE + "form_of_an_image",
@@ -279,8 +313,11 @@ HOLES = {
     ),
     67: _hole(
         "keys on clips",
-        HERE + "keys_on_clips",
+        MAKE + "a_clip_with_a_key_is_asked_for_again_with_the_same_bytes",
+        ONCE + "what_may_have_been_carried_out_is_not_sent_again",
         ROAD + "clips.py::test_every_kind_of_clip_is_made_and_delivered_without_a_key",
     ),
-    68: _hole("two at work under one key", HERE + "two_at_work_under_one_key"),
+    68: _hole(
+        "two at work under one key", MATRIX + "a_create_that_meets_itself_waits_for_the_first"
+    ),
 }

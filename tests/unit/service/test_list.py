@@ -6,7 +6,7 @@ import pytest
 
 from callsheet.tasks.runtime.errors import ShapeError
 
-ONE, TWO = {"id": "vid_1", "status": "draft"}, {"id": "vid_2"}
+ONE, TWO = {"id": "vid_1", "status": "draft"}, {"video_id": "vid_2"}
 
 
 async def ids(service):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-import httpx
 import pytest
 
 from callsheet.tasks.runtime.errors import (
@@ -22,7 +21,6 @@ from callsheet.tasks.runtime.errors import (
 )
 from callsheet.tasks.service import OPERATIONS, VideoService
 from callsheet.tasks.service.operations import Money
-from tests.lent import lent
 
 BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'
 
@@ -53,24 +51,10 @@ async def test_a_create_sends_the_bytes_it_was_given(talk):
     assert seen[0].content == odd
 
 
-@pytest.mark.parametrize(("body", "key"), [(b"{}", "cs1_k"), (BODY, ""), (BODY, "cs1_other")])
-async def test_a_create_whose_body_lacks_its_key_does_not_leave(talk, body, key):
-    service, seen = talk((202, {"id": "vid_1"}))
-    with pytest.raises(ValueError, match="idempotency key"):
-        await service.create(body, key=key)
-    assert not seen
-
-
 async def test_captions_always_name_their_format_and_come_as_they_are(talk):
     service, seen = talk((200, b"\xef\xbb\xbfWEBVTT\r\n\xff"))
     assert await service.captions("vid_1", "vtt") == b"\xef\xbb\xbfWEBVTT\r\n\xff"
     assert sent(seen[0]) == ("GET", "/api/v1/videos/vid_1/captions?format=vtt")
-
-
-async def test_captions_that_are_not_there_yet_are_a_bad_request(talk):
-    service, _ = talk((400, refusal("no caption data yet")))
-    with pytest.raises(BadRequest, match="no caption data yet"):
-        await service.captions("vid_1", "srt")
 
 
 async def test_a_page_in_place_of_captions_is_not_captions(talk):
@@ -96,13 +80,6 @@ async def test_cancelling_returns_the_video_or_nothing_but_never_fails_on_its_sh
     assert await service.cancel("vid_1") is None
     assert sent(seen[0]) == ("POST", "/api/v1/videos/vid_1/cancel")
     assert seen[0].headers["content-length"] == "0"
-
-
-async def test_cancelling_what_does_not_run_is_a_conflict(talk):
-    service, seen = talk((409, refusal()))
-    with pytest.raises(Conflict, match="no render is running"):
-        await service.cancel("vid_1")
-    assert len(seen) == 1
 
 
 async def test_an_id_stays_inside_its_place_in_the_path(talk):
@@ -158,13 +135,6 @@ async def test_a_refusal_in_any_form_is_a_refusal(talk, body):
         await service.get("vid_1")
 
 
-async def test_the_request_id_is_found_in_the_usual_headers(talk):
-    service, _ = talk((404, {}, {"X-Request-Id": "abc"}))
-    with pytest.raises(NotFound) as caught:
-        await service.get("vid_1")
-    assert caught.value.request_id == "abc"
-
-
 async def test_words_are_never_long(talk):
     service, _ = talk((400, refusal("long " * 10_000)))
     with pytest.raises(BadRequest) as caught:
@@ -185,21 +155,10 @@ def test_what_can_be_no_key_is_refused_at_once(key):
     assert key.strip() == "" or key not in str(caught.value)
 
 
-async def test_the_key_is_sent():
-    seen = []
-
-    def handler(request):
-        seen.append(request)
-        return httpx.Response(200, json={})
-
-    async with VideoService(
-        base_url="http://x.test/api/v1/",
-        api_key="mav_hidden1",
-        connections=lent(httpx.MockTransport(handler)),
-    ) as service:
-        await service.get("vid_1")
-    assert seen[0].headers["authorization"] == "Bearer mav_hidden1"
-    assert seen[0].url.path == "/api/v1/videos/vid_1"
+async def test_a_slash_at_the_end_of_the_address_makes_no_difference(talk):
+    service, seen = talk((200, {}), base_url="http://x.test/api/v1/")
+    await service.get("vid_1")
+    assert str(seen[0].url) == "http://x.test/api/v1/videos/vid_1"
 
 
 async def test_every_request_is_told_without_anything_secret(talk):

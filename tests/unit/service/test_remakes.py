@@ -61,6 +61,8 @@ async def test_scenes_are_counted_from_one(talk, scene):
     with pytest.raises(BadInput, match="counted from 1"):
         await service.ask(ops.SCENE, "vid_1", scene=scene)
     assert not seen
+    await service.ask(ops.SCENE, "vid_1", scene=99_999)
+    assert seen[0].url.path.endswith("/scenes/99999/regenerate")
 
 
 @progress

@@ -18,7 +18,7 @@ BODY = b'{"image":"https://f.test/a.png"}'
 PAID = {name: one.call for name, one in ASKED.items() if one.money is Money.ONCE}
 #: What leaves open whether the request was carried out.
 OPEN = {
-    "trouble": (503, {"error": {"message": "busy"}}),
+    "trouble": (503, {"error": {"message": "busy", "retryable": True}}),
     "timeout of theirs": (408, {}),
     "lost": httpx.ReadTimeout("slow"),
     "lost while writing": httpx.WriteError("broken pipe"),
