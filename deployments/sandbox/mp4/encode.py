@@ -15,8 +15,6 @@ import unicodedata
 import zlib
 from pathlib import Path
 
-import imageio_ffmpeg
-
 from callsheet.deployments.sandbox.mp4.script import Scene
 from callsheet.deployments.sandbox.video import Video
 
@@ -34,6 +32,9 @@ def command(plan: Video, output: Path, *, folder: Path) -> list[str]:
 
     What the video says is written into files there: no text has to be quoted for ffmpeg.
     """
+    # The sandbox says which package to install where it is missing: so it is imported late.
+    import imageio_ffmpeg
+
     for font in (REGULAR, BOLD):
         shutil.copy(FONTS / font, folder)
     return [
