@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-import pytest
-
 from tests.logs import logging_as_it_was
 
 #: Commands that go on until somebody stops them, or bring Prefect into their process.
@@ -120,27 +118,3 @@ def _as_a_process(
 def _become(environ: Mapping[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environ)
-
-
-@dataclass(frozen=True)
-class Here:
-    """A folder somebody works in, and where what is printed goes."""
-
-    folder: Path
-    monkeypatch: pytest.MonkeyPatch
-    capsys: pytest.CaptureFixture[str]
-
-    def work_with(self, environ: Mapping[str, str]) -> Here:
-        """Take up the folder and the settings of an environment, and no others of Callsheet's."""
-        self.monkeypatch.chdir(self.folder)
-        for name in list(os.environ):
-            if name.startswith("CALLSHEET_"):
-                self.monkeypatch.delenv(name)
-        for name, value in environ.items():
-            self.monkeypatch.setenv(name, value)
-        return self
-
-    def call(self, *words: str) -> Finished:
-        """Run a command to its end. No command may ever show a traceback."""
-        self.capsys.readouterr()
-        return called_here(words, Path.cwd(), dict(os.environ), sys.stdin)

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tests.here import Finished, called_here, may_be_here
 from tests.launcher import IMPORTS, Process, launcher
@@ -68,16 +68,22 @@ class Desk:
         return launcher().start(words, **given, hook=hook)
 
     def call(
-        self, *words: str, timeout: float = 300, hook: Mapping[str, Any] | None = None
+        self,
+        *words: str,
+        timeout: float = 300,
+        hook: Mapping[str, Any] | None = None,
+        here: bool = False,
+        stdin: IO[str] | None = None,
     ) -> Finished:
         """Run a command to its end. No command may ever show a traceback.
 
         In this very process where nothing but its words, its folder and its environment count:
         what is started, killed or asked by several threads is a process (`start`). `hook` is an
-        order to its crash points (`tests.torture.hook`).
+        order to its crash points (`tests.torture.hook`). `here` keeps a command that usually goes
+        on for ever in this process, `stdin` is what is typed to one that is.
         """
-        if self.may_be_here and hook is None and may_be_here(words):
-            return called_here(words, self.folder, self.environment())
+        if here or (self.may_be_here and hook is None and may_be_here(words)):
+            return called_here(words, self.folder, self.environment(), stdin)
         process = self.start(*words, hook=hook)
         try:
             out, err = process.communicate(timeout=timeout)

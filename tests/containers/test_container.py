@@ -18,7 +18,7 @@ from callsheet.deployments.container.enter import SECRETS, command_of, with_secr
 from callsheet.tasks.runtime.known_settings import KNOWN
 from callsheet.tasks.runtime.known_settings import SECRETS as OURS
 from tests.containers.named import prefect_settings
-from tests.here import Here
+from tests.programs import Desk
 
 pytestmark = pytest.mark.merge
 
@@ -169,37 +169,30 @@ def test_secrets_are_made_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [["run", "x.csv", "--sandbox"], ["board", "--sandbox"]])
 def test_without_its_encoder_the_sandbox_says_what_to_install(
-    words: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "x.csv").write_text("id,script\na,Hello there\n")
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    done = Here(tmp_path, monkeypatch, capsys).work_with({}).call(*words)
+    done = Desk(tmp_path).call(*words, here=True)
 
     assert done.status == 2
     assert "pip install 'callsheet[sandbox]'" in done.err
 
 
-def test_a_sandbox_by_itself_says_so_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sandbox_by_itself_says_so_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    done = Here(tmp_path, monkeypatch, capsys).work_with({}).call("sandbox", "--port", "0")
+    done = Desk(tmp_path).call("sandbox", "--port", "0", here=True)
 
     assert done.status == 2
     assert "callsheet[sandbox]" in done.err
 
 
-def test_a_ledger_is_made_where_a_schema_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    here = Here(tmp_path, monkeypatch, capsys).work_with({})
-    refused = here.call("ledger", "upgrade")
-    made = here.call("ledger", "upgrade", "--make")
-    again = here.call("ledger", "upgrade", "--make", "--json").json
-    told = here.call("ledger", "upgrade", "--make").out
+def test_a_ledger_is_made_where_a_schema_is_asked_for(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    refused = desk.call("ledger", "upgrade")
+    made = desk.call("ledger", "upgrade", "--make")
+    again = desk.call("ledger", "upgrade", "--make", "--json").json
+    told = desk.call("ledger", "upgrade", "--make").out
 
     assert refused.status == 2
     assert again["old"] == again["new"]

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.databases import lay_ledger
-from tests.here import Here
 from tests.prefect_servers import PrefectServer, start_server
 from tests.programs import Desk, Sandbox, sandbox
 
@@ -29,19 +28,6 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     options = ("--credits", "1000000", "--time-scale", "600")
     with sandbox(tmp_path_factory.mktemp("studio"), *options) as running:
         yield running
-
-
-@pytest.fixture
-def here(
-    tmp_path: Path,
-    service: Sandbox,
-    made_ledger: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Here:
-    """The same folder for commands that are called in this process."""
-    lay_ledger(tmp_path, made_ledger)
-    return Here(tmp_path, monkeypatch, capsys).work_with(service.environ)
 
 
 @pytest.fixture

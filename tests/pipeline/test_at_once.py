@@ -16,7 +16,6 @@ import pytest
 
 from callsheet.tasks.runtime import crash_points
 from tests.databases import postgres_server
-from tests.here import Here
 from tests.launcher import Process
 from tests.programs import CALLSHEET, Desk, Finished, Sandbox, simple_sheet
 
@@ -75,10 +74,9 @@ def armed(hook: Callable[[str, object], None]) -> Iterator[None]:
 
 
 def test_rows_that_another_campaign_has_approved_are_not_paid_for_again(
-    shared: Desk, here: Here, service: Sandbox, name: str, monkeypatch: pytest.MonkeyPatch
+    shared: Desk, service: Sandbox, name: str
 ) -> None:
-    for key, value in {**shared.environ, "CALLSHEET_AT_ONCE": "1"}.items():
-        monkeypatch.setenv(key, value)
+    one_by_one = Desk(shared.folder, {**shared.environ, "CALLSHEET_AT_ONCE": "1"})
     text = simple_sheet(3, title="One")
     first, second = (shared.sheet(f"{name}-{one}.csv", text) for one in "ab")
     before, asked = service.calls().get("create", 0), list[Finished]()
@@ -89,7 +87,7 @@ def test_rows_that_another_campaign_has_approved_are_not_paid_for_again(
             asked.append(shared.run(second))
 
     with armed(run_the_other):
-        ended = here.call(*RUN, first)
+        ended = one_by_one.call(*RUN, first)
     planned, stopped = asked
 
     assert ended.status == 0, ended.err
@@ -106,10 +104,8 @@ def test_rows_that_another_campaign_has_approved_are_not_paid_for_again(
 
 
 def test_what_another_campaign_approves_while_a_run_plans_is_no_mere_advice(
-    shared: Desk, here: Here, service: Sandbox, name: str, monkeypatch: pytest.MonkeyPatch
+    shared: Desk, service: Sandbox, name: str
 ) -> None:
-    for key, value in shared.environ.items():
-        monkeypatch.setenv(key, value)
     text = simple_sheet(2, title="Three")
     first, second = (shared.sheet(f"{name}-{one}.csv", text) for one in "ef")
     before, others = service.calls().get("create", 0), list[Finished]()
@@ -120,7 +116,7 @@ def test_what_another_campaign_approves_while_a_run_plans_is_no_mere_advice(
             others.append(shared.run(first))
 
     with armed(run_the_other):
-        ended = here.call(*RUN, second)
+        ended = shared.call(*RUN, second)
 
     assert others[0].status == 0, others[0].err
     assert ended.status == 4, ended.err
@@ -270,20 +266,20 @@ def test_with_few_files_there_are_fewer_lanes_and_every_video_is_made(
 
 
 def test_a_download_that_somebody_else_delivers_and_takes_away_is_made_again(
-    here: Here, service: Sandbox, name: str
+    desk: Desk, service: Sandbox, name: str
 ) -> None:
-    (here.folder / f"{name}.csv").write_text(simple_sheet(1))
+    (desk.folder / f"{name}.csv").write_text(simple_sheet(1))
     taken: list[Path] = []
 
     def take_away(point: str, _: object) -> None:
         if point == "spool: the video has its name" and not taken:
-            taken.extend((here.folder / ".callsheet" / "spool").iterdir())
+            taken.extend((desk.folder / ".callsheet" / "spool").iterdir())
             for path in taken:
                 path.unlink()
 
     crash_points.arm(take_away)
     try:
-        ended = here.call(*RUN, f"{name}.csv")
+        ended = desk.call(*RUN, f"{name}.csv")
     finally:
         crash_points.arm(lambda *_: None)
 

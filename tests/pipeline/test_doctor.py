@@ -22,9 +22,8 @@ from callsheet.tasks.ledger.migrate import schema_of
 from callsheet.tasks.runtime.settings import load_settings
 from tests.campaigns import Stage, brief
 from tests.databases import postgres_server, take_ledger
-from tests.here import Here
 from tests.leasing import acquire_lease
-from tests.programs import Sandbox, simple_sheet
+from tests.programs import Desk, Sandbox, simple_sheet
 from tests.stores import S3Server, moto_s3, rclone_s3
 from tests.unit.ledger.test_productions import LAPSED, OWNER, begin
 from tests.web import Quiet, serving
@@ -32,9 +31,9 @@ from tests.web import Quiet, serving
 Parts = dict[str, list[dict[str, Any]]]
 
 
-def found(here: Here, status: int) -> Parts:
+def found(desk: Desk, status: int) -> Parts:
     """Return what is found of each part; whatever is not well says what helps."""
-    done = here.call("doctor", "--json")
+    done = desk.call("doctor", "--json")
     assert (done.status, done.json["exit"]) == (status, status), done.out
     parts: Parts = {}
     for one in done.json["findings"]:
@@ -59,10 +58,10 @@ def service_whose_clock_is(behind: timedelta, *, status: int = 200) -> Iterator[
         yield f"{url}/api/v1"
 
 
-def test_a_place_that_is_well_is_said_to_be(here: Here) -> None:
-    take_ledger(here.folder)
-    here.monkeypatch.setenv("PREFECT_API_URL", "")
-    parts = found(here, 0)
+def test_a_place_that_is_well_is_said_to_be(desk: Desk) -> None:
+    take_ledger(desk.folder)
+    desk.environ["PREFECT_API_URL"] = ""
+    parts = found(desk, 0)
     assert {part: {one["verdict"] for one in all_} for part, all_ in parts.items()} == {
         "versions": {"ok"},
         "files": {"ok"},
@@ -74,30 +73,30 @@ def test_a_place_that_is_well_is_said_to_be(here: Here) -> None:
         "store": {"ok"},
         "prefect": {"ok"},
     }
-    said = here.call("doctor").out
+    said = desk.call("doctor").out
     assert "ok    versions  Python 3." in said
     # Nothing is made to find out whether it can be.
-    assert [*here.folder.iterdir()] == []
+    assert [*desk.folder.iterdir()] == []
 
 
-def test_settings_that_cannot_be_read_are_a_finding(here: Here) -> None:
-    here.monkeypatch.setenv("PREFECT_API_URL", "")
-    here.monkeypatch.setenv("CALLSHEET_LEASE", "soon")
-    parts = found(here, 2)
+def test_settings_that_cannot_be_read_are_a_finding(desk: Desk) -> None:
+    desk.environ["PREFECT_API_URL"] = ""
+    desk.environ["CALLSHEET_LEASE"] = "soon"
+    parts = found(desk, 2)
     (one,) = parts["settings"]
     assert one["verdict"] == "wrong"
     assert "CALLSHEET_LEASE" in one["words"]
     assert {"versions", "prefect"} == parts.keys() - {"settings"}
 
 
-def test_what_is_wrong_comes_with_what_helps(here: Here) -> None:
-    here.monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
-    here.monkeypatch.setenv("CALLSHEET_COLOUR", "red")
-    here.monkeypatch.delenv("CALLSHEET_API_KEY")
-    here.monkeypatch.setenv("CALLSHEET_WEBHOOK_URL", "http://127.0.0.1:9/hooks")
-    (here.folder / "videos").write_text("a file, and no folder")
-    here.monkeypatch.setenv("CALLSHEET_STORE", str(here.folder / "videos"))
-    parts = found(here, 2)
+def test_what_is_wrong_comes_with_what_helps(desk: Desk) -> None:
+    desk.environ["PREFECT_API_URL"] = "http://127.0.0.1:9/api"
+    desk.environ["CALLSHEET_COLOUR"] = "red"
+    del desk.environ["CALLSHEET_API_KEY"]
+    desk.environ["CALLSHEET_WEBHOOK_URL"] = "http://127.0.0.1:9/hooks"
+    (desk.folder / "videos").write_text("a file, and no folder")
+    desk.environ["CALLSHEET_STORE"] = str(desk.folder / "videos")
+    parts = found(desk, 2)
     assert "CALLSHEET_COLOUR" in parts["settings"][0]["words"]
     assert "callsheet login" in parts["service"][0]["remedy"]
     assert (parts["store"][0]["verdict"], parts["webhooks"][0]["verdict"]) == ("wrong", "note")
@@ -114,12 +113,12 @@ def test_what_is_wrong_comes_with_what_helps(here: Here) -> None:
     ],
 )
 def test_a_setting_that_leads_nowhere_is_named(
-    here: Here, settings: dict[str, str], part: str, words: str
+    desk: Desk, settings: dict[str, str], part: str, words: str
 ) -> None:
-    here.monkeypatch.setenv("PREFECT_API_URL", "")
+    desk.environ["PREFECT_API_URL"] = ""
     for name, value in settings.items():
-        here.monkeypatch.setenv(name, value)
-    parts = found(here, 2)
+        desk.environ[name] = value
+    parts = found(desk, 2)
     wrong = [one["words"] for one in parts[part] if one["verdict"] == "wrong"]
     assert any(words in one for one in wrong), parts
 
@@ -128,11 +127,11 @@ def test_a_setting_that_leads_nowhere_is_named(
     ("behind", "words"),
     [(timedelta(hours=1), "behind this machine's"), (timedelta(hours=-1), "ahead of this")],
 )
-def test_a_clock_that_goes_wrong_is_said(here: Here, behind: timedelta, words: str) -> None:
-    here.monkeypatch.setenv("PREFECT_API_URL", "")
+def test_a_clock_that_goes_wrong_is_said(desk: Desk, behind: timedelta, words: str) -> None:
+    desk.environ["PREFECT_API_URL"] = ""
     with service_whose_clock_is(behind) as address:
-        here.monkeypatch.setenv("CALLSHEET_BASE_URL", address)
-        (clock,) = found(here, 2)["clock"]
+        desk.environ["CALLSHEET_BASE_URL"] = address
+        (clock,) = found(desk, 2)["clock"]
     assert words in clock["words"]
     assert "NTP" in clock["remedy"]
 
@@ -141,30 +140,30 @@ def test_a_clock_that_goes_wrong_is_said(here: Here, behind: timedelta, words: s
     ("status", "verdict"), [(405, "ok"), (200, "note"), (404, "note"), (502, "note")]
 )
 def test_a_way_for_webhooks_that_leads_to_no_receiver_is_said(
-    here: Here, status: int, verdict: str
+    desk: Desk, status: int, verdict: str
 ) -> None:
-    here.monkeypatch.setenv("PREFECT_API_URL", "")
+    desk.environ["PREFECT_API_URL"] = ""
     with service_whose_clock_is(timedelta(), status=status) as address:
-        here.monkeypatch.setenv("CALLSHEET_WEBHOOK_URL", f"{address}/hooks")
-        (way,) = found(here, 0)["webhooks"]
+        desk.environ["CALLSHEET_WEBHOOK_URL"] = f"{address}/hooks"
+        (way,) = found(desk, 0)["webhooks"]
     assert (way["verdict"], f"({status})" in way["words"]) == (verdict, True)
 
 
-def test_a_ledger_that_does_not_add_up_or_is_everybodys_is_said(here: Here, name: str) -> None:
-    here.monkeypatch.setenv("PREFECT_API_URL", "")
-    (here.folder / f"{name}.csv").write_text(simple_sheet(1))
-    assert here.call("plan", f"{name}.csv").status == 0
-    assert here.call("run", f"{name}.csv", "--yes", "--without-prefect").status == 0
-    file = here.folder / ".callsheet" / "ledger.db"
+def test_a_ledger_that_does_not_add_up_or_is_everybodys_is_said(desk: Desk, name: str) -> None:
+    desk.environ["PREFECT_API_URL"] = ""
+    (desk.folder / f"{name}.csv").write_text(simple_sheet(1))
+    assert desk.call("plan", f"{name}.csv").status == 0
+    assert desk.call("run", f"{name}.csv", "--yes", "--without-prefect").status == 0
+    file = desk.folder / ".callsheet" / "ledger.db"
 
-    sound, backup = found(here, 0)["ledger"]
+    sound, backup = found(desk, 0)["ledger"]
     assert (sound["verdict"], "it adds up" in sound["words"]) == ("ok", True)
     assert (backup["verdict"], backup["words"]) == ("note", "it was never backed up")
-    assert here.call("ledger", "backup", str(here.folder)).status == 0
-    assert [one["verdict"] for one in found(here, 0)["ledger"]] == ["ok"]
+    assert desk.call("ledger", "backup", str(desk.folder)).status == 0
+    assert [one["verdict"] for one in found(desk, 0)["ledger"]] == ["ok"]
     file.chmod(0o644)
     _spoil(file)
-    parts = found(here, 2)
+    parts = found(desk, 2)
     assert "its account says" in parts["ledger"][0]["words"]
     assert (parts["files"][0]["verdict"], str(file) in parts["files"][0]["words"]) == ("note", True)
 
@@ -188,36 +187,36 @@ def test_a_ledger_of_an_older_schema_is_left_as_it_is(tmp_path: Path) -> None:
 LONG = "n" * 300
 
 
-def a_key_that_may(scope: str) -> Callable[[Here, Sandbox], None]:
-    def give(here: Here, service: Sandbox) -> None:
-        here.monkeypatch.setenv("CALLSHEET_API_KEY", service.ready["keys"][scope])
+def a_key_that_may(scope: str) -> Callable[[Desk, Sandbox], None]:
+    def give(desk: Desk, service: Sandbox) -> None:
+        desk.environ["CALLSHEET_API_KEY"] = service.ready["keys"][scope]
 
     return give
 
 
-def a_setting(name: str, value: str) -> Callable[[Here, Sandbox], None]:
-    return lambda here, _: here.monkeypatch.setenv(f"CALLSHEET_{name}", value)
+def a_setting(name: str, value: str) -> Callable[[Desk, Sandbox], None]:
+    return lambda desk, _: desk.environ.update({f"CALLSHEET_{name}": value})
 
 
-def a_store_nobody_writes_to(here: Here, _: Sandbox) -> None:
+def a_store_nobody_writes_to(desk: Desk, _: Sandbox) -> None:
     # Rights keep nobody out who is root; in there no file can be made by anybody.
-    folder = Path("/proc") if os.geteuid() == 0 else here.folder / "closed"
+    folder = Path("/proc") if os.geteuid() == 0 else desk.folder / "closed"
     if os.geteuid():
         folder.mkdir(mode=0o500)
-    here.monkeypatch.setenv("CALLSHEET_STORE", str(folder))
+    desk.environ["CALLSHEET_STORE"] = str(folder)
 
 
-def a_store_below_a_file(here: Here, _: Sandbox) -> None:
-    (here.folder / "videos").write_text("")
-    here.monkeypatch.setenv("CALLSHEET_STORE", str(here.folder / "videos" / "spring"))
+def a_store_below_a_file(desk: Desk, _: Sandbox) -> None:
+    (desk.folder / "videos").write_text("")
+    desk.environ["CALLSHEET_STORE"] = str(desk.folder / "videos" / "spring")
 
 
-def a_ledger_that(spoil: Callable[[Path], object]) -> Callable[[Here, Sandbox], None]:
-    def make(here: Here, _: Sandbox) -> None:
-        file = here.folder / "ledger.db"
+def a_ledger_that(spoil: Callable[[Path], object]) -> Callable[[Desk, Sandbox], None]:
+    def make(desk: Desk, _: Sandbox) -> None:
+        file = desk.folder / "ledger.db"
         make_ledger(f"sqlite:///{file}")
         spoil(file)
-        here.monkeypatch.setenv("CALLSHEET_LEDGER", f"sqlite:///{file}")
+        desk.environ["CALLSHEET_LEDGER"] = f"sqlite:///{file}"
 
     return make
 
@@ -239,22 +238,22 @@ def _replace_by_a_folder(file: Path) -> None:
     file.mkdir()
 
 
-def a_ledger_that_was(how: Callable[[Path], object]) -> Callable[[Here, Sandbox], None]:
-    def make(here: Here, _: Sandbox) -> None:
-        manifest = here.folder / "deliveries" / "spring" / "manifest.json"
+def a_ledger_that_was(how: Callable[[Path], object]) -> Callable[[Desk, Sandbox], None]:
+    def make(desk: Desk, _: Sandbox) -> None:
+        manifest = desk.folder / "deliveries" / "spring" / "manifest.json"
         manifest.parent.mkdir(parents=True)
         manifest.write_text("{}")
-        how(here.folder / ".callsheet" / "ledger.db")
+        how(desk.folder / ".callsheet" / "ledger.db")
 
     return make
 
 
-def nights_with_a_slip(here: Here, _: Sandbox) -> None:
-    (here.folder / "nights.toml").write_text('[inbox.spring]\nplaec = "inbox"\n')
+def nights_with_a_slip(desk: Desk, _: Sandbox) -> None:
+    (desk.folder / "nights.toml").write_text('[inbox.spring]\nplaec = "inbox"\n')
 
 
 #: What is broken, how; then which part is found so, with which verdict, words and remedy.
-BROKEN: Mapping[str, tuple[Callable[[Here, Sandbox], None], str, str, str, str]] = {
+BROKEN: Mapping[str, tuple[Callable[[Desk, Sandbox], None], str, str, str, str]] = {
     "a key that may only read": (
         a_key_that_may("read"), "service", "note", "can neither make nor edit nor cancel", "write",
     ),
@@ -315,19 +314,19 @@ BROKEN: Mapping[str, tuple[Callable[[Here, Sandbox], None], str, str, str, str]]
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_what_is_broken_is_named_and_the_rest_is_looked_at(
-    here: Here, service: Sandbox, case: str
+    desk: Desk, service: Sandbox, case: str
 ) -> None:
     spoil, part, verdict, words, remedy = BROKEN[case]
-    here.monkeypatch.setenv("PREFECT_API_URL", "")
-    spoil(here, service)
-    before = contents(here.folder)
+    desk.environ["PREFECT_API_URL"] = ""
+    spoil(desk, service)
+    before = contents(desk.folder)
 
-    parts = found(here, 2 if verdict == "wrong" else 0)
+    parts = found(desk, 2 if verdict == "wrong" else 0)
 
     told = [one for one in parts[part] if one["verdict"] == verdict]
     assert any(words in one["words"] and remedy in one["remedy"] for one in told), parts
     assert {"versions", "disk", "ledger", "service", "store", "prefect"} <= {*parts}
-    assert contents(here.folder) == before
+    assert contents(desk.folder) == before
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -336,27 +335,27 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in files}
 
 
-def work_with_bucket(here: Here, server: S3Server, address: str) -> None:
+def work_with_bucket(desk: Desk, server: S3Server, address: str) -> None:
     for name, value in server.environment().items():
-        here.monkeypatch.setenv(name, value)
-    here.monkeypatch.setenv("CALLSHEET_STORE", address)
-    here.monkeypatch.setenv("PREFECT_API_URL", "")
+        desk.environ[name] = value
+    desk.environ["CALLSHEET_STORE"] = address
+    desk.environ["PREFECT_API_URL"] = ""
 
 
-def test_what_a_bucket_lacks_or_refuses_is_said(here: Here, tmp_path: Path) -> None:
+def test_what_a_bucket_lacks_or_refuses_is_said(desk: Desk, tmp_path: Path) -> None:
     with rclone_s3(tmp_path / "s3") as server:
-        work_with_bucket(here, server, "s3://videos/spring")
-        lets_overwrite = found(here, 0)["store"]
+        work_with_bucket(desk, server, "s3://videos/spring")
+        lets_overwrite = found(desk, 0)["store"]
         assert server.keys() == []
-        here.monkeypatch.setenv("CALLSHEET_STORE", "s3://nobodys")
-        no_bucket = found(here, 2)["store"]
-        here.monkeypatch.setenv("CALLSHEET_STORE", "s3://videos")
-        here.monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
-        refused = found(here, 2)["store"]
-    away = found(here, 2)["store"]
+        desk.environ["CALLSHEET_STORE"] = "s3://nobodys"
+        no_bucket = found(desk, 2)["store"]
+        desk.environ["CALLSHEET_STORE"] = "s3://videos"
+        desk.environ["AWS_SECRET_ACCESS_KEY"] = "another"
+        refused = found(desk, 2)["store"]
+    away = found(desk, 2)["store"]
     with moto_s3() as server:
-        work_with_bucket(here, server, "s3://videos")
-        conditional = found(here, 0)["store"]
+        work_with_bucket(desk, server, "s3://videos")
+        conditional = found(desk, 0)["store"]
 
     said = "\n".join(one["words"] for one in lets_overwrite)
     assert [one["verdict"] for one in lets_overwrite] == ["ok", "note"]
@@ -367,8 +366,8 @@ def test_what_a_bucket_lacks_or_refuses_is_said(here: Here, tmp_path: Path) -> N
         assert "videos cannot be written to s3://" in one["words"]
 
 
-def test_a_disk_that_is_nearly_full_is_said(here: Here) -> None:
-    settings = load_settings(folder=here.folder)
+def test_a_disk_that_is_nearly_full_is_said(desk: Desk) -> None:
+    settings = load_settings(folder=desk.folder)
     scarce, shared = room(settings, scarce=10**18)
     full, _ = room(settings, scarce=10**18, too_little=10**18)
     assert (shared.verdict, "are on the same disk" in shared.words) == ("note", True)
@@ -461,12 +460,12 @@ WORKERS = "work_pools/callsheet/workers/filter"
     ],
 )
 def test_a_prefect_server_that_will_not_do_is_said(
-    here: Here, answers: Mapping[str, Any], verdict: str, words: str, remedy: str
+    desk: Desk, answers: Mapping[str, Any], verdict: str, words: str, remedy: str
 ) -> None:
-    (here.folder / "inbox").mkdir()
-    (here.folder / "nights.toml").write_text(f'[inbox.spring]\nplace = "{here.folder}/inbox"\n')
+    (desk.folder / "inbox").mkdir()
+    (desk.folder / "nights.toml").write_text(f'[inbox.spring]\nplace = "{desk.folder}/inbox"\n')
     with prefect_that_answers(answers) as address:
-        here.monkeypatch.setenv("PREFECT_API_URL", address)
-        parts = found(here, 2 if verdict == "wrong" else 0)
+        desk.environ["PREFECT_API_URL"] = address
+        parts = found(desk, 2 if verdict == "wrong" else 0)
     told = [one for one in parts["prefect"] if one["verdict"] == verdict]
     assert any(words in o["words"] and remedy in (o["remedy"] or "") for o in told), parts

@@ -12,7 +12,6 @@ import pytest
 
 from callsheet.tasks.runtime.home import read_profile
 from callsheet.tasks.runtime.known_settings import KNOWN, SECRETS
-from tests.here import Here
 from tests.launcher import launcher
 from tests.programs import Desk, Sandbox
 
@@ -52,13 +51,13 @@ def answer(desk: Desk, words: Sequence[str], keys: Sequence[str]) -> tuple[int, 
 
 
 def test_without_a_terminal_it_asks_nothing_and_the_sample_runs_on_the_sandbox(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
-    here = Here(tmp_path, monkeypatch, capsys).work_with({})
-    made = here.call("init", "--json")
-    check = here.call("check", "first-videos.yaml", "--json")
+    desk = Desk(tmp_path)
+    made = desk.call("init", "--json")
+    check = desk.call("check", "first-videos.yaml", "--json")
     typed = shlex.split(made.json["next"])[1:]
-    run = here.call(*typed, "--yes", "--without-prefect", "--json")
+    run = desk.call(*typed, "--yes", "--without-prefect", "--json")
 
     assert made.status == 0
     assert typed == ["run", "first-videos.yaml", "--sandbox", "--profile", "main"]
@@ -70,34 +69,34 @@ def test_without_a_terminal_it_asks_nothing_and_the_sample_runs_on_the_sandbox(
 
 @pytest.mark.always
 @pytest.mark.parametrize("sheet", ["first-videos.yaml", "spring.csv"])
-def test_with_a_key_it_asks_the_service_itself(here: Here, service: Sandbox, sheet: str) -> None:
+def test_with_a_key_it_asks_the_service_itself(desk: Desk, service: Sandbox, sheet: str) -> None:
     before = service.calls()
-    made = here.call("init", sheet, "--profile", "team", "--json")
-    check = here.call("check", sheet, "--json", "--profile", "team")
-    plan = here.call("plan", *shlex.split(made.json["next"])[2:], "--json")
+    made = desk.call("init", sheet, "--profile", "team", "--json")
+    check = desk.call("check", sheet, "--json", "--profile", "team")
+    plan = desk.call("plan", *shlex.split(made.json["next"])[2:], "--json")
 
     assert (made.status, check.json["advice"], plan.status) == (0, [], 0)
     assert "--sandbox" not in made.json["next"]
-    assert settings(here.folder, "team")["base_url"] == service.environ["CALLSHEET_BASE_URL"]
+    assert settings(desk.folder, "team")["base_url"] == service.environ["CALLSHEET_BASE_URL"]
     assert service.calls().get("tools", 0) > before.get("tools", 0)
     assert plan.json["credits"]["budget"] == 100
 
 
 @pytest.mark.always
-def test_no_file_is_replaced_without_asking(here: Here) -> None:
-    (here.folder / "configs" / "profiles").mkdir(parents=True)
-    profile, sheet = here.folder / "configs/profiles/main.toml", here.folder / "first-videos.yaml"
+def test_no_file_is_replaced_without_asking(desk: Desk) -> None:
+    (desk.folder / "configs" / "profiles").mkdir(parents=True)
+    profile, sheet = desk.folder / "configs/profiles/main.toml", desk.folder / "first-videos.yaml"
     profile.write_text('store = "mine/"\n')
     sheet.write_text("rows: []\n")
 
-    made = here.call("init", "--yes")
+    made = desk.call("init", "--yes")
 
     assert made.status == 0
     assert made.err.count("exists and stays as it is") == 2
     assert (profile.read_text(), sheet.read_text()) == ('store = "mine/"\n', "rows: []\n")
 
 
-def test_the_answers_are_in_the_files(here: Here, desk: Desk, service: Sandbox) -> None:
+def test_the_answers_are_in_the_files(desk: Desk, service: Sandbox) -> None:
     (desk.folder / "mine.yaml").write_text("mine")
     keys = ["mav_1", "", "ftp://x", "s3://videos/spring", "99", "2", "German, Klingonisch",
             "German, fr", "lots", "250", "n"]  # fmt: skip
@@ -106,7 +105,7 @@ def test_the_answers_are_in_the_files(here: Here, desk: Desk, service: Sandbox) 
     kept = (desk.folder / "mine.yaml").read_text()
     keys = ["sandbox", "", "", "", "explainer", "German, fr", "250", "y"]
     status_2, shown_2 = answer(desk, ["mine.yaml"], [*keys[:2], "n", *keys[4:]])
-    check = here.call("check", "mine.yaml", "--profile", "main", "--json")
+    check = desk.call("check", "mine.yaml", "--profile", "main", "--json")
 
     assert (status, status_2, kept, check.status) == (0, 0, "mine", 0), shown + shown_2
     for words in ("that is a key", "is not a store", "is not a tool of the list",

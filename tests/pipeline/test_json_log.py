@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.here import Here
-from tests.programs import simple_sheet
+from tests.programs import Desk, simple_sheet
 
 BAD = "bad,product-launch,Kettle,Bad,5000,9:16\n"
 
 
 @pytest.fixture
-def json_here(here: Here) -> Here:
-    here.monkeypatch.setenv("CALLSHEET_LOG", "json")
-    return here
+def json_here(desk: Desk) -> Desk:
+    desk.environ["CALLSHEET_LOG"] = "json"
+    return desk
 
 
 def lines(said: str) -> list[dict[str, Any]]:
@@ -26,7 +25,7 @@ def lines(said: str) -> list[dict[str, Any]]:
 
 
 def test_a_run_says_its_plan_the_rows_that_need_somebody_and_its_end(
-    json_here: Here, name: str
+    json_here: Desk, name: str
 ) -> None:
     (json_here.folder / f"{name}.csv").write_text(simple_sheet(2) + BAD)
     done = json_here.call("run", f"{name}.csv", "--yes", "--json", "--without-prefect")
@@ -41,8 +40,8 @@ def test_a_run_says_its_plan_the_rows_that_need_somebody_and_its_end(
     assert any(line["logger"] == "callsheet.said" for line in found)
 
 
-def test_a_row_that_moves_is_named(json_here: Here, name: str) -> None:
-    json_here.monkeypatch.setenv("CALLSHEET_LOG_LEVEL", "debug")
+def test_a_row_that_moves_is_named(json_here: Desk, name: str) -> None:
+    json_here.environ["CALLSHEET_LOG_LEVEL"] = "debug"
     (json_here.folder / f"{name}.csv").write_text(simple_sheet(1))
     done = json_here.call("run", f"{name}.csv", "--yes", "--without-prefect")
 
@@ -54,14 +53,14 @@ def test_a_row_that_moves_is_named(json_here: Here, name: str) -> None:
 @pytest.mark.parametrize(
     "words", [["run", "none.csv"], ["rnu"], ["status", "--profile", "none"]], ids=" ".join
 )
-def test_what_is_refused_is_told_so(json_here: Here, words: list[str]) -> None:
+def test_what_is_refused_is_told_so(json_here: Desk, words: list[str]) -> None:
     done = json_here.call(*words)
 
     assert done.status == 2
     assert "error" in [line["level"] for line in lines(done.err)]
 
 
-def test_a_program_that_reads_is_not_asked(json_here: Here, name: str) -> None:
+def test_a_program_that_reads_is_not_asked(json_here: Desk, name: str) -> None:
     (json_here.folder / f"{name}.csv").write_text(simple_sheet(1))
     done = json_here.call("run", f"{name}.csv", "--without-prefect")
 
@@ -69,10 +68,10 @@ def test_a_program_that_reads_is_not_asked(json_here: Here, name: str) -> None:
     assert any("there is no terminal to ask at" in line["message"] for line in lines(done.err))
 
 
-def test_a_night_is_named(json_here: Here, name: str) -> None:
+def test_a_night_is_named(json_here: Desk, name: str) -> None:
     (json_here.folder / "in").mkdir()
     (json_here.folder / "in" / f"{name}.csv").write_text("no sheet")
-    done = json_here.call("nightly", "in", "--approve-up-to", "1", "--json")
+    done = json_here.call("nightly", "in", "--approve-up-to", "1", "--json", here=True)
 
     found = lines(done.err)
     night = json.loads(done.out)["night"]

@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from tests.here import Here
-from tests.programs import Finished, Sandbox
+from tests.programs import Desk, Finished, Sandbox
 
 KEYS = "videos.*.idempotency_key"
 MOMENTS = "videos.*.created_at"
 AXIS = {"axes": {"language": ["en"]}}
 
 
-class Stage:
+class Place:
     """A folder with one sheet, whose ledger and store get lost."""
 
-    def __init__(self, here: Here, sandbox: Sandbox, name: str) -> None:
-        self.here, self.sandbox, self.name = here.work_with(sandbox.environ), sandbox, name
+    def __init__(self, desk: Desk, sandbox: Sandbox, name: str) -> None:
+        self.desk = Desk(desk.folder, sandbox.environ)
+        self.sandbox, self.name = sandbox, name
         self.sheet = f"{name}.json"
 
     def write(self, *rows: dict[str, Any], **head: Any) -> None:
@@ -33,11 +33,11 @@ class Stage:
         script = {"scenes": ["One two three.", "Four five six."]}
         base = {"title": "Spring", "duration_seconds": 10, "voice_id": "anna", "script": script}
         said = {"campaign": self.name, **head, "rows": [{**base, **row} for row in rows]}
-        (self.here.folder / self.sheet).write_text(json.dumps(said))
+        (self.desk.folder / self.sheet).write_text(json.dumps(said))
 
     def run(self, *words: str) -> Finished:
         words = ("run", self.sheet, "--yes", "--json", "--without-prefect", *words)
-        return self.here.call(*words)
+        return self.desk.call(*words)
 
     def make(self, *rows: dict[str, Any], **head: Any) -> None:
         """Write a sheet and make its videos."""
@@ -46,45 +46,45 @@ class Stage:
 
     def lose(self, *names: str) -> None:
         for name in names:
-            shutil.rmtree(self.here.folder / name, ignore_errors=True)
+            shutil.rmtree(self.desk.folder / name, ignore_errors=True)
 
     def bought(self) -> int:
         return len(self.sandbox.bought())
 
 
 @pytest.fixture
-def stage(here: Here, studio: Sandbox, name: str) -> Iterator[Stage]:
-    yield Stage(here, studio, name)
+def stage(desk: Desk, studio: Sandbox, name: str) -> Iterator[Place]:
+    yield Place(desk, studio, name)
     studio.clear_faults()
 
 
-def edit_title(stage: Stage) -> None:
+def edit_title(stage: Place) -> None:
     stage.make({"id": "a"})
     stage.make({"id": "a", "title": "Summer"})
 
 
-def edit_voice(stage: Stage) -> None:
+def edit_voice(stage: Place) -> None:
     stage.make({"id": "a"})
     # The service shows the voice that the video was made with.
     stage.make({"id": "a", "voice_id": "ben"})
 
 
-def edit_scene(stage: Stage) -> None:
+def edit_scene(stage: Place) -> None:
     stage.make({"id": "a"})
     stage.make({"id": "a", "script": {"scenes": ["One two three.", "Seven eight."]}})
 
 
-def change_title_unmade(stage: Stage) -> None:
+def change_title_unmade(stage: Place) -> None:
     stage.make({"id": "a"})
     stage.write({"id": "a", "title": "Summer"})
 
 
-def make_a_variant(stage: Stage) -> None:
+def make_a_variant(stage: Place) -> None:
     stage.make({"id": "a", "language": "en"})
     stage.write({"id": "a"}, matrix=AXIS)
 
 
-def rename_twice(stage: Stage) -> None:
+def rename_twice(stage: Place) -> None:
     stage.make({"id": "a"})
     stage.make({"id": "b", "was": "a"})
     stage.write({"id": "c", "was": "b"})
@@ -95,7 +95,7 @@ def rename_twice(stage: Stage) -> None:
     [edit_title, edit_voice, edit_scene, change_title_unmade, make_a_variant, rename_twice],
 )
 def test_a_video_under_another_key_that_may_be_the_rows_asks_a_person(
-    stage: Stage, change: Callable[[Stage], None]
+    stage: Place, change: Callable[[Place], None]
 ) -> None:
     change(stage)
     before = stage.bought()
@@ -119,7 +119,7 @@ def test_a_video_under_another_key_that_may_be_the_rows_asks_a_person(
     assert stage.bought() == before + 1
 
 
-def test_a_video_that_shows_neither_of_its_edits_asks_a_person(stage: Stage) -> None:
+def test_a_video_that_shows_neither_of_its_edits_asks_a_person(stage: Place) -> None:
     """No one edit leads from what the service shows to what the row asks for."""
     stage.make({"id": "a", "caption_style": "bold"})
     stage.make({"id": "a", "caption_style": "bold", "voice_id": "ben"})
@@ -136,7 +136,7 @@ def test_a_video_that_shows_neither_of_its_edits_asks_a_person(stage: Stage) -> 
     assert stage.bought() == before
 
 
-def test_nobody_is_asked_where_nothing_suggests_it(stage: Stage) -> None:
+def test_nobody_is_asked_where_nothing_suggests_it(stage: Place) -> None:
     """Videos of other rows, of other programs, and of other texts are no row's."""
     one, two = {"id": "a"}, {"id": "b", "title": "Autumn"}
     other = {"id": "c", "script": {"scenes": ["Nine ten.", "Eleven."]}}
@@ -157,7 +157,7 @@ def test_nobody_is_asked_where_nothing_suggests_it(stage: Stage) -> None:
     assert stage.bought() - before == 2 + 3
 
 
-def test_a_person_who_says_new_campaign_is_not_asked_again(stage: Stage) -> None:
+def test_a_person_who_says_new_campaign_is_not_asked_again(stage: Place) -> None:
     stage.make({"id": "a"})
     stage.lose(".callsheet", "deliveries")
     stage.name += "-again"
@@ -168,10 +168,10 @@ def test_a_person_who_says_new_campaign_is_not_asked_again(stage: Stage) -> None
     assert (ended.status, ended.json["rows"]) == (0, {"total": 1, "delivered": 1}), ended.err
 
 
-def test_a_key_that_was_sent_is_safe_while_it_is_known(stage: Stage) -> None:
+def test_a_key_that_was_sent_is_safe_while_it_is_known(stage: Place) -> None:
     stage.make({"id": "a"})
     before = stage.bought()
-    manifest = stage.here.folder / "deliveries" / stage.name / "manifest.json"
+    manifest = stage.desk.folder / "deliveries" / stage.name / "manifest.json"
     # What a run leaves that is killed before the answer to its create.
     manifest.write_text(manifest.read_text().replace('"video_id": "', '"was": "'))
     stage.lose(".callsheet")

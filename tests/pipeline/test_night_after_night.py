@@ -14,8 +14,7 @@ from callsheet.tasks.ledger.nightly_runs import nights_of
 from callsheet.tasks.nights.inboxes import read_nights
 from callsheet.tasks.nights.reports import NightReport
 from callsheet.tasks.runtime.settings import load_settings
-from tests.here import Here
-from tests.programs import Sandbox, simple_sheet
+from tests.programs import Desk, Sandbox, simple_sheet
 
 pytestmark = pytest.mark.merge
 
@@ -39,9 +38,10 @@ def moment(words: str) -> float:
 class Nights:
     """An inbox whose nights come when a test says so."""
 
-    def __init__(self, here: Here, name: str) -> None:
+    def __init__(self, desk: Desk, name: str) -> None:
         self.name = name
-        self.folder = here.folder
+        self.folder = desk.folder
+        self.settings = load_settings(environ=desk.environ, folder=desk.folder)
         (self.folder / "sheets").mkdir()
         self.plan(TWO)
 
@@ -58,7 +58,7 @@ class Nights:
         now = moment(begins)
         (inbox,) = read_nights(self.folder / "nights.toml")
         # Files have the times of this machine: by the clock of another year none is whole.
-        return await hold_night(inbox, load_settings(), clock=lambda: now, still=-1e9, **how)
+        return await hold_night(inbox, self.settings, clock=lambda: now, still=-1e9, **how)
 
     def outcomes(self, report: NightReport) -> dict[str, tuple[str, int]]:
         """Return what became of each sheet, and what that cost."""
@@ -69,8 +69,8 @@ class Nights:
 
 
 @pytest.fixture
-def nights(here: Here, name: str) -> Nights:
-    return Nights(here, name)
+def nights(desk: Desk, name: str) -> Nights:
+    return Nights(desk, name)
 
 
 async def test_the_next_night_makes_what_changed_and_the_one_after_nothing(
@@ -175,6 +175,6 @@ async def test_missed_nights_leave_no_trace_and_a_late_one_is_the_latest(nights:
     )
 
     assert late.night == "2027-02-04"
-    async with await open_ledger(load_settings().ledger, create=False) as ledger:
+    async with await open_ledger(nights.settings.ledger, create=False) as ledger:
         found = await ledger.read(lambda connection: nights_of(connection, nights.name, limit=9))
     assert [one.date for one in found] == ["2027-02-04", "2027-02-01"]

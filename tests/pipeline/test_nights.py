@@ -11,8 +11,7 @@ import pytest
 
 from callsheet.tasks.ledger.audit_log import acts_of
 from callsheet.tasks.ledger.ledger import open_ledger
-from tests.here import Here
-from tests.programs import simple_sheet
+from tests.programs import Desk, simple_sheet
 
 TOML = """\
 # Ours; mind the remarks.
@@ -30,15 +29,15 @@ CRON = ("--cron", "0 2 * * *")
 
 
 @pytest.fixture
-def nights(here: Here) -> Here:
+def nights(desk: Desk) -> Desk:
     """A folder with two inboxes, one of which has no schedule yet."""
     for name in ("spring", "autumn"):
-        (here.folder / "sheets" / name).mkdir(parents=True)
-    (here.folder / "nights.toml").write_text(TOML)
-    return here
+        (desk.folder / "sheets" / name).mkdir(parents=True)
+    (desk.folder / "nights.toml").write_text(TOML)
+    return desk
 
 
-def test_what_was_typed_is_written_where_everything_goes_by_it(nights: Here) -> None:
+def test_what_was_typed_is_written_where_everything_goes_by_it(nights: Desk) -> None:
     done = nights.call("nights", "install", "spring", *CRON, "--without-prefect", "--json")
 
     assert done.status == 0, done.err
@@ -57,7 +56,7 @@ def test_what_was_typed_is_written_where_everything_goes_by_it(nights: Here) -> 
     assert "# dropped by the agency" in written
 
 
-def test_the_lines_to_paste_go_to_the_folder(nights: Here) -> None:
+def test_the_lines_to_paste_go_to_the_folder(nights: Desk) -> None:
     done = nights.call("nights", "install", "spring", *CRON, "--without-prefect", "--json")
 
     (line,) = done.json["lines"]
@@ -71,9 +70,9 @@ def test_the_lines_to_paste_go_to_the_folder(nights: Here) -> None:
     assert "do not contain CALLSHEET_API_KEY" in done.err
 
 
-def test_a_digest_of_its_own_hour_is_started_too(nights: Here) -> None:
+def test_a_digest_of_its_own_hour_is_started_too(nights: Desk) -> None:
     more = 'notify = ["env:NIGHT_MAIL"]\ndigest_at = "08:05"\n'
-    nights.monkeypatch.setenv("NIGHT_MAIL", "mailto://somebody@example.test")
+    nights.environ["NIGHT_MAIL"] = "mailto://somebody@example.test"
     (nights.folder / "nights.toml").write_text(TOML + more)
     named = ("--nights", "nights.toml", "--profile", "studio")
     (nights.folder / "configs" / "profiles").mkdir(parents=True)
@@ -91,19 +90,19 @@ def test_a_digest_of_its_own_hour_is_started_too(nights: Here) -> None:
     assert f"nights digest autumn --nights {file} --profile studio" in digest["cron"][1]
 
 
-def test_a_folder_that_nobody_listed_becomes_an_inbox_that_asks(here: Here) -> None:
-    (here.folder / "my sheets").mkdir()
+def test_a_folder_that_nobody_listed_becomes_an_inbox_that_asks(desk: Desk) -> None:
+    (desk.folder / "my sheets").mkdir()
     words = ("nights", "install", "my sheets", *CRON, "--timezone", "Europe/Berlin")
 
-    done = here.call(*words, "--without-prefect", "--json")
+    done = desk.call(*words, "--without-prefect", "--json")
 
     assert done.status == 0, done.err
-    assert tomllib.loads((here.folder / "nights.toml").read_text()) == {
+    assert tomllib.loads((desk.folder / "nights.toml").read_text()) == {
         "inbox": {
             "my-sheets": {"place": "my sheets", "cron": "0 2 * * *", "timezone": "Europe/Berlin"}
         }
     }
-    (listed,) = here.call("nights", "list", "--json").json["inboxes"]
+    (listed,) = desk.call("nights", "list", "--json").json["inboxes"]
     assert (listed["inbox"], listed["approval"], listed["last"]) == ("my-sheets", "plan-only", None)
 
 
@@ -124,7 +123,7 @@ def test_a_folder_that_nobody_listed_becomes_an_inbox_that_asks(here: Here) -> N
     ],
 )
 def test_what_cannot_be_meant_changes_nothing(
-    nights: Here, words: tuple[str, ...], said: str
+    nights: Desk, words: tuple[str, ...], said: str
 ) -> None:
     done = nights.call("nights", *words)
 
@@ -133,13 +132,13 @@ def test_what_cannot_be_meant_changes_nothing(
     assert (nights.folder / "nights.toml").read_text() == TOML
 
 
-def test_a_paused_inbox_is_not_swept_until_it_is_resumed(nights: Here) -> None:
+def test_a_paused_inbox_is_not_swept_until_it_is_resumed(nights: Desk) -> None:
     sheet = nights.folder / "sheets" / "spring" / "videos.csv"
     sheet.write_text(simple_sheet(1))
     assert nights.call("nights", "pause", "until", "2099-01-03").status == 0
     assert nights.call("nights", "pause", "spring", "until", "3d").status == 0
 
-    swept = nights.call("nightly", "spring", "--json")
+    swept = nights.call("nightly", "spring", "--json", here=True)
 
     assert swept.status == 0, swept.err
     assert swept.json["sheets"] == []
@@ -155,7 +154,7 @@ def test_a_paused_inbox_is_not_swept_until_it_is_resumed(nights: Here) -> None:
     assert (held.status, "all inboxes are paused" in held.err) == (2, True)
     assert "resumed" in nights.call("nights", "resume").out
     assert "nothing was paused" in nights.call("nights", "resume").out
-    swept = nights.call("nightly", "spring", "--json")
+    swept = nights.call("nightly", "spring", "--json", here=True)
     assert [one["outcome"] for one in swept.json["sheets"]] == ["not-approved"]
     spring, _ = nights.call("nights", "list", "--json").json["inboxes"]
     assert (spring["last"]["exit"], spring["last"]["skipped"]) == (4, None)
@@ -168,21 +167,21 @@ def test_a_paused_inbox_is_not_swept_until_it_is_resumed(nights: Here) -> None:
         ('timezone = "Mars/Olympus"', "inbox.spring.timezone is not a time zone"),
     ],
 )
-def test_a_schedule_that_is_none_is_named_with_its_file(here: Here, line: str, said: str) -> None:
-    (here.folder / "nights.toml").write_text(f'[inbox.spring]\nplace = "sheets"\n{line}\n')
+def test_a_schedule_that_is_none_is_named_with_its_file(desk: Desk, line: str, said: str) -> None:
+    (desk.folder / "nights.toml").write_text(f'[inbox.spring]\nplace = "sheets"\n{line}\n')
 
-    done = here.call("nights", "list")
+    done = desk.call("nights", "list")
 
     assert done.status == 2
     assert f"nights.toml: {said}" in done.err
 
 
-def test_an_inbox_that_is_away_keeps_no_other_from_its_night(nights: Here) -> None:
+def test_an_inbox_that_is_away_keeps_no_other_from_its_night(nights: Desk) -> None:
     (nights.folder / "sheets" / "spring").rmdir()
     sheet = nights.folder / "sheets" / "autumn" / "videos.csv"
     sheet.write_text(simple_sheet(1))
 
-    swept = nights.call("nightly", "nights.toml", "--json")
+    swept = nights.call("nightly", "nights.toml", "--json", here=True)
 
     # The worst of both: what is away, and a plan that waits for approval.
     assert (swept.status, swept.json["exit"]) == (2, 2)
@@ -196,7 +195,7 @@ def test_an_inbox_that_is_away_keeps_no_other_from_its_night(nights: Here) -> No
     assert "spring: the inbox" in swept.err
 
 
-async def test_who_paused_is_in_the_activity_log(nights: Here) -> None:
+async def test_who_paused_is_in_the_activity_log(nights: Desk) -> None:
     # In a thread of its own a command has a loop of its own.
     import asyncio
 

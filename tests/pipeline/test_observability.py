@@ -16,8 +16,7 @@ from ruamel.yaml import YAML
 
 from callsheet.tasks.ledger.values import NEEDS_PERSON, UNDER_WAY
 from callsheet.tasks.metrics import METRICS
-from tests.here import Here
-from tests.programs import ROOT, simple_sheet
+from tests.programs import ROOT, Desk, simple_sheet
 from tests.promtool import find_promtool
 
 FOLDER = ROOT / "deployments" / "observability"
@@ -48,11 +47,11 @@ EXPRESSIONS = dict(asked())
 LABELS = {name: {*m.labels, "le"} for m in METRICS for name in m.samples}
 
 
-def test_every_metric_that_is_asked_for_is_told_after_a_run(here: Here, name: str) -> None:
-    file = here.folder / "callsheet.prom"
-    here.monkeypatch.setenv("CALLSHEET_METRICS_FILE", str(file))
-    (here.folder / f"{name}.csv").write_text(simple_sheet(2))
-    assert here.call("run", f"{name}.csv", "--yes", "--without-prefect").status == 0
+def test_every_metric_that_is_asked_for_is_told_after_a_run(desk: Desk, name: str) -> None:
+    file = desk.folder / "callsheet.prom"
+    desk.environ["CALLSHEET_METRICS_FILE"] = str(file)
+    (desk.folder / f"{name}.csv").write_text(simple_sheet(2))
+    assert desk.call("run", f"{name}.csv", "--yes", "--without-prefect").status == 0
 
     found = list(text_string_to_metric_families(file.read_text()))
     told = {metric.samples: metric.name.removesuffix("_total") for metric in METRICS}

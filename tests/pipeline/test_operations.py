@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import io
-import os
 import re
 import shlex
 import signal
 import socket
 import sqlite3
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import cache
@@ -20,7 +18,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.here import Here
 from tests.programs import ROOT, Desk, Sandbox, sandbox, simple_sheet
 
 pytestmark = pytest.mark.merge
@@ -93,20 +90,20 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def on_call(here: Here, service: Sandbox) -> Here:
+def on_call(desk: Desk, service: Sandbox) -> Desk:
     """A folder with a campaign that is delivered, an inbox, and an address for webhooks."""
     with closing(socket.create_server(("127.0.0.1", 0))) as probe:
         port = probe.getsockname()[1]
-    here.monkeypatch.setenv("CALLSHEET_WEBHOOK_URL", f"http://127.0.0.1:{port}/hooks")
-    here.monkeypatch.setenv("CALLSHEET_RECEIVER", f"127.0.0.1:{port}")
-    here.monkeypatch.setenv("XDG_CONFIG_HOME", str(here.folder / ".config"))
-    here.monkeypatch.setenv("CALLSHEET_CREDENTIALS", "file")
-    here.monkeypatch.setenv("PREFECT_API_URL", "")
+    desk.environ["CALLSHEET_WEBHOOK_URL"] = f"http://127.0.0.1:{port}/hooks"
+    desk.environ["CALLSHEET_RECEIVER"] = f"127.0.0.1:{port}"
+    desk.environ["XDG_CONFIG_HOME"] = str(desk.folder / ".config")
+    desk.environ["CALLSHEET_CREDENTIALS"] = "file"
+    desk.environ["PREFECT_API_URL"] = ""
     for folder in ("inbox", "backups"):
-        (here.folder / folder).mkdir()
-    inbox = f'[inbox.spring]\nplace = "{here.folder}/inbox"\n'
-    (here.folder / "nights.toml").write_text(inbox)
-    return here
+        (desk.folder / folder).mkdir()
+    inbox = f'[inbox.spring]\nplace = "{desk.folder}/inbox"\n'
+    (desk.folder / "nights.toml").write_text(inbox)
+    return desk
 
 
 #: How a command of the page ends in a place where all is well, where that is not 0.
@@ -118,7 +115,7 @@ MORE = {"run": ["--without-prefect", "--wait", "poll"], "login": ["--with-token"
 
 
 def test_every_command_of_the_page_does_what_it_is_typed_for(
-    on_call: Here, service: Sandbox, name: str
+    on_call: Desk, service: Sandbox, name: str
 ) -> None:
     (on_call.folder / f"{name}.csv").write_text(simple_sheet(2))
     first = on_call.call("run", f"{name}.csv", "--yes", "--without-prefect", "--wait", "poll")
@@ -154,29 +151,28 @@ def _put(line: str, there: dict[str, str], folder: Path) -> list[str]:
     return words
 
 
-def _type(here: Here, line: str, words: list[str]) -> list[str]:
+def _type(desk: Desk, line: str, words: list[str]) -> list[str]:
     """Carry a line out; return what is wrong with that."""
     program, *words = words
     if program in ("export", "unset"):
         for word in words:
             variable, _, value = word.partition("=")
             if value:
-                here.monkeypatch.setenv(variable, value)
+                desk.environ[variable] = value
             else:
-                here.monkeypatch.delenv(variable)
+                del desk.environ[variable]
     if program != "callsheet":
         return [] if program in OTHERS else [f"whose program is {line}?"]
-    if line == "callsheet login":
-        here.monkeypatch.setattr(sys, "stdin", io.StringIO(os.environ["CALLSHEET_API_KEY"]))
-    done = here.call(*words, *(one for one in MORE.get(words[0], []) if one not in words))
+    more = [one for one in MORE.get(words[0], []) if one not in words]
+    typed = io.StringIO(desk.environ["CALLSHEET_API_KEY"]) if line == "callsheet login" else None
+    done = desk.call(*words, *more, here=True, stdin=typed)
     expected = STATUS.get(line, 0)
     return [] if done.status == expected else [f"{line}: {done.status}\n{done.out}{done.err}"]
 
 
 @contextmanager
-def _receiver(here: Here) -> Iterator[None]:
-    ours = {name: value for name, value in os.environ.items() if name.startswith("CALLSHEET_")}
-    process = Desk(here.folder, ours).start("receive", "--json")
+def _receiver(desk: Desk) -> Iterator[None]:
+    process = desk.start("receive", "--json")
     try:
         assert process.stdout is not None
         assert "receiver" in process.stdout.readline()
@@ -186,13 +182,13 @@ def _receiver(here: Here) -> Iterator[None]:
         process.communicate(timeout=60)
 
 
-def _keys(here: Here) -> list[str]:
-    with closing(sqlite3.connect(here.folder / ".callsheet" / "ledger.db")) as ledger:
+def _keys(desk: Desk) -> list[str]:
+    with closing(sqlite3.connect(desk.folder / ".callsheet" / "ledger.db")) as ledger:
         return [key for (key,) in ledger.execute("SELECT key FROM takes")]
 
 
 def test_the_drill_with_videos_under_way_pays_for_each_once(
-    on_call: Here, service: Sandbox, name: str
+    on_call: Desk, service: Sandbox, name: str
 ) -> None:
     sheet, folder = on_call.folder / f"{name}.csv", on_call.folder
     run = ("run", sheet.name, "--yes", "--without-prefect", "--wait", "poll", "--json")
@@ -221,10 +217,10 @@ def test_the_drill_with_videos_under_way_pays_for_each_once(
     assert service.charged(keys) == dict.fromkeys(keys, 1)
 
 
-def _leave_under_way(here: Here, *run: str) -> None:
+def _leave_under_way(desk: Desk, *run: str) -> None:
     """Leave a run once all its creates have begun, on a machine that may be busy."""
     for _ in range(60):
-        ended = here.call(*run, "--max-wait", "1s")
+        ended = desk.call(*run, "--max-wait", "1s")
         assert ended.status == 5, ended.err
         if "approved" not in ended.json["rows"]:
             return

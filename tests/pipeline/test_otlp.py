@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import pytest
 
-from tests.here import Here
 from tests.pipeline.collector import attributes, collector
-from tests.programs import ROOT, simple_sheet
+from tests.programs import ROOT, Desk, simple_sheet
 
 STEPS = ["read", "plan", "quote", "approve", "produce", "report"]
 BAD = "bad,product-launch,Kettle,Bad,5000,9:16\n"
 
 
-def test_a_run_is_one_trace_with_a_span_a_step_and_some_for_rows(here: Here, name: str) -> None:
-    (here.folder / f"{name}.csv").write_text(simple_sheet(4) + BAD)
+def test_a_run_is_one_trace_with_a_span_a_step_and_some_for_rows(desk: Desk, name: str) -> None:
+    (desk.folder / f"{name}.csv").write_text(simple_sheet(4) + BAD)
     with collector() as collected:
-        here.monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collected.url)
-        here.monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "team=videos")
-        done = here.call("run", f"{name}.csv", "--yes", "--json", "--without-prefect")
+        desk.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] = collected.url
+        desk.environ["OTEL_RESOURCE_ATTRIBUTES"] = "team=videos"
+        done = desk.call("run", f"{name}.csv", "--yes", "--json", "--without-prefect")
 
     assert done.status == 3
     (run,) = collected.named("callsheet.run")
@@ -46,7 +44,7 @@ def test_a_run_is_one_trace_with_a_span_a_step_and_some_for_rows(here: Here, nam
 
     assert collected.resources[0]["service.name"] == "callsheet"
     assert collected.resources[0]["team"] == "videos"
-    secrets = (os.environ["CALLSHEET_API_KEY"], "signature=", "Bearer")
+    secrets = (desk.environ["CALLSHEET_API_KEY"], "signature=", "Bearer")
     assert not [word for word in secrets if word.encode() in collected.raw]
 
 
@@ -59,21 +57,21 @@ def test_a_run_is_one_trace_with_a_span_a_step_and_some_for_rows(here: Here, nam
     ],
 )
 def test_what_is_sent_is_what_the_variables_ask_for(
-    here: Here, name: str, variables: dict[str, str], traces: bool
+    desk: Desk, name: str, variables: dict[str, str], traces: bool
 ) -> None:
-    (here.folder / f"{name}.csv").write_text(simple_sheet(1))
+    (desk.folder / f"{name}.csv").write_text(simple_sheet(1))
     with collector() as collected:
         for variable, value in variables.items():
-            here.monkeypatch.setenv(variable, value.format(collected.url))
-        here.call("run", f"{name}.csv", "--yes", "--without-prefect")
+            desk.environ[variable] = value.format(collected.url)
+        desk.call("run", f"{name}.csv", "--yes", "--without-prefect")
 
     assert bool(collected.spans) == traces
 
 
-def test_a_collector_that_is_away_fails_nothing(here: Here, name: str) -> None:
-    (here.folder / f"{name}.csv").write_text(simple_sheet(1))
-    here.monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
-    done = here.call("run", f"{name}.csv", "--yes", "--without-prefect")
+def test_a_collector_that_is_away_fails_nothing(desk: Desk, name: str) -> None:
+    (desk.folder / f"{name}.csv").write_text(simple_sheet(1))
+    desk.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] = "http://127.0.0.1:9"
+    done = desk.call("run", f"{name}.csv", "--yes", "--without-prefect")
 
     assert done.status == 0
 

@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 from callsheet.tasks.ledger.ledger import open_ledger
-from tests.here import Here
-from tests.programs import simple_sheet
+from tests.programs import Desk, simple_sheet
 from tests.statements import statements
 
 GROWING = ("rows", "takes", "events", "hints", "hinted")
@@ -52,15 +51,15 @@ def told() -> Iterator[dict[str, int]]:
         yield found
 
 
-def test_no_command_reads_a_whole_table(here: Here, name: str, told: dict[str, int]) -> None:
-    ledger = here.folder / ".callsheet" / "ledger.db"
+def test_no_command_reads_a_whole_table(desk: Desk, name: str, told: dict[str, int]) -> None:
+    ledger = desk.folder / ".callsheet" / "ledger.db"
     asyncio.run(make(ledger))
     text = simple_sheet(3) + "bad,product-launch,Kettle,Bad,5000,9:16\n"
-    (here.folder / f"{name}.csv").write_text(text)
+    (desk.folder / f"{name}.csv").write_text(text)
     found = []
     for command in COMMANDS:
         told.clear()
-        here.call(*command.format(name).split())
+        desk.call(*command.format(name).split())
         assert told, command
         with closing(sqlite3.connect(ledger)) as connection:
             found += [

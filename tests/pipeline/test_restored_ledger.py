@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.databases import PostgresServer, postgres_server
-from tests.here import Here
-from tests.programs import Finished, Sandbox, simple_sheet
+from tests.programs import Desk, Finished, Sandbox, simple_sheet
 
 pytestmark = pytest.mark.merge
 
@@ -27,31 +26,32 @@ CLIP = "id,operation,image\na,image-to-video,https://img.example/{}.png\n"
 class Studio:
     """A folder with a sheet, and a service that forgets every key."""
 
-    def __init__(self, here: Here, sandbox: Sandbox, name: str) -> None:
-        self.here, self.sandbox, self.name = here.work_with(sandbox.environ), sandbox, name
+    def __init__(self, desk: Desk, sandbox: Sandbox, name: str) -> None:
+        self.desk = Desk(desk.folder, sandbox.environ)
+        self.sandbox, self.name = sandbox, name
         self.sheet = f"{name}.csv"
-        (here.folder / self.sheet).write_text(simple_sheet(2, title=name))
+        (desk.folder / self.sheet).write_text(simple_sheet(2, title=name))
         sandbox.plan_fault(on="create", do="forget-key")
 
     def run(self, *words: str) -> Finished:
         words = ("run", self.sheet, "--yes", "--json", "--without-prefect", *words)
-        return self.here.call(*words)
+        return self.desk.call(*words)
 
     def pass_horizon(self) -> None:
-        self.here.monkeypatch.setenv("CALLSHEET_HORIZON", "1s")
+        self.desk.environ["CALLSHEET_HORIZON"] = "1s"
         time.sleep(1)
 
     def lose(self, *names: str) -> None:
         for name in names:
-            shutil.rmtree(self.here.folder / name)
+            shutil.rmtree(self.desk.folder / name)
 
     def go_back_to(self, backup: str) -> None:
         """Deliver all, delete the videos at the service, and have the ledger of a backup again."""
         assert self.run().status == 0
-        self.here.monkeypatch.setenv("CALLSHEET_KEEP_AT_SERVICE", "1s")
+        self.desk.environ["CALLSHEET_KEEP_AT_SERVICE"] = "1s"
         time.sleep(1)
-        assert self.here.call("prune", self.name, "--yes", "--json").json["deleted"] == 2
-        assert self.here.call("ledger", "restore", backup, "--instead").status == 0
+        assert self.desk.call("prune", self.name, "--yes", "--json").json["deleted"] == 2
+        assert self.desk.call("ledger", "restore", backup, "--instead").status == 0
 
     def charges(self) -> int:
         return sum(
@@ -60,22 +60,22 @@ class Studio:
         )
 
     def history(self, row: str) -> str:
-        return self.here.call("explain", self.name, row, "--json").out
+        return self.desk.call("explain", self.name, row, "--json").out
 
 
 @pytest.fixture
-def forgetful(here: Here, studio: Sandbox, name: str) -> Iterator[Studio]:
-    yield Studio(here, studio, name)
+def forgetful(desk: Desk, studio: Sandbox, name: str) -> Iterator[Studio]:
+    yield Studio(desk, studio, name)
     studio.clear_faults()
 
 
 def test_a_restored_backup_pays_for_nothing_twice(forgetful: Studio) -> None:
-    here = forgetful.here
+    desk = forgetful.desk
     assert forgetful.run("--select", "r001").status == 0
-    assert here.call("ledger", "backup", "backup.db").status == 0
+    assert desk.call("ledger", "backup", "backup.db").status == 0
     assert forgetful.run().status == 0
     forgetful.pass_horizon()
-    assert here.call("ledger", "restore", "backup.db", "--instead").status == 0
+    assert desk.call("ledger", "restore", "backup.db", "--instead").status == 0
 
     again = forgetful.run()
 
@@ -87,20 +87,20 @@ def test_a_restored_backup_pays_for_nothing_twice(forgetful: Studio) -> None:
 
 
 def test_a_run_on_a_restored_ledger_claims_no_charge_that_the_service_did_not_make(
-    here: Here, studio: Sandbox, name: str
+    desk: Desk, studio: Sandbox, name: str
 ) -> None:
-    here.work_with(studio.environ)
-    (here.folder / f"{name}.csv").write_text(simple_sheet(3, title=name))
+    desk.environ = dict(studio.environ)
+    (desk.folder / f"{name}.csv").write_text(simple_sheet(3, title=name))
     words = ("run", f"{name}.csv", "--yes", "--without-prefect")
-    assert here.call(*words, "--select", "r001").status == 0
-    assert here.call("ledger", "backup", "backup.db").status == 0
-    assert here.call(*words).status == 0
+    assert desk.call(*words, "--select", "r001").status == 0
+    assert desk.call("ledger", "backup", "backup.db").status == 0
+    assert desk.call(*words).status == 0
     before = len(studio.charges())
-    assert here.call("ledger", "restore", "backup.db", "--instead").status == 0
+    assert desk.call("ledger", "restore", "backup.db", "--instead").status == 0
     # Nothing says what was paid for since the backup: only the keys do, at the service.
-    shutil.rmtree(here.folder / "deliveries")
+    shutil.rmtree(desk.folder / "deliveries")
     studio.plan_fault(on="list", do="forbidden")
-    again = here.call(*words)
+    again = desk.call(*words)
     studio.clear_faults()
 
     assert again.status == 0, again.err
@@ -113,12 +113,12 @@ def test_a_run_on_a_restored_ledger_claims_no_charge_that_the_service_did_not_ma
 def test_what_was_delivered_and_deleted_at_the_service_since_a_backup_is_there(
     forgetful: Studio,
 ) -> None:
-    here = forgetful.here
+    desk = forgetful.desk
     forgetful.sandbox.plan_fault(on="render", do="slow", seconds=15)
     # A machine that is busy needs more than one go until both are sent.
     goes = (forgetful.run("--max-wait", "2s").json["rows"] for _ in range(9))
     assert {"total": 2, "rendering": 2} in goes
-    assert here.call("ledger", "backup", "backup.db").status == 0
+    assert desk.call("ledger", "backup", "backup.db").status == 0
     forgetful.go_back_to("backup.db")
 
     again = forgetful.run()
@@ -126,18 +126,18 @@ def test_what_was_delivered_and_deleted_at_the_service_since_a_backup_is_there(
     assert (again.status, again.json["rows"]) == (0, {"total": 2, "delivered": 2}), again.err
     assert forgetful.charges() == 2
     assert again.json["credits"]["charged"] == 30
-    assert here.call("verify", forgetful.name).status == 0
-    assert here.call("reconcile", forgetful.name).status == 0
+    assert desk.call("verify", forgetful.name).status == 0
+    assert desk.call("reconcile", forgetful.name).status == 0
 
 
 def test_what_was_deleted_at_the_service_since_a_backup_without_its_answer_is_there(
     forgetful: Studio,
 ) -> None:
-    here = forgetful.here
+    desk = forgetful.desk
     forgetful.sandbox.clear_faults()
     forgetful.sandbox.plan_fault(on="create", do="drop-after")
-    parked = forgetful.run("--max-wait", "1s")
-    assert here.call("ledger", "backup", "backup.db").status == 0
+    parked = desk.leave_under_way(forgetful.sheet)
+    assert desk.call("ledger", "backup", "backup.db").status == 0
     forgetful.sandbox.clear_faults()
     forgetful.go_back_to("backup.db")
 
@@ -188,7 +188,7 @@ def test_a_list_without_keys_is_evidence_that_stands_until_a_person_decides(
 def test_a_refusal_holds_after_other_rows_were_found(forgetful: Studio) -> None:
     forgetful.run()
     forgetful.pass_horizon()
-    manifest = forgetful.here.folder / "deliveries" / forgetful.name / "manifest.json"
+    manifest = forgetful.desk.folder / "deliveries" / forgetful.name / "manifest.json"
     # What a run leaves that is killed before the answer to its second create.
     said = manifest.read_text().replace('"video_id": "', '"video_id": null, "was": "', 2)
     first, _, second = said.partition('"video_id": null, "was": "')
@@ -206,12 +206,12 @@ def test_a_refusal_holds_after_other_rows_were_found(forgetful: Studio) -> None:
 
 @pytest.mark.parametrize("horizon", ["24h", "1s"])
 def test_a_clip_without_a_key_is_young_at_no_age(forgetful: Studio, horizon: str) -> None:
-    here = forgetful.here
-    (here.folder / forgetful.sheet).write_text(CLIP.format(forgetful.name))
+    desk = forgetful.desk
+    (desk.folder / forgetful.sheet).write_text(CLIP.format(forgetful.name))
     forgetful.run()
     calls = forgetful.sandbox.calls()["image-to-video"]
-    here.monkeypatch.setenv("CALLSHEET_HORIZON", horizon)
-    manifest = here.folder / "deliveries" / forgetful.name / "manifest.json"
+    desk.environ["CALLSHEET_HORIZON"] = horizon
+    manifest = desk.folder / "deliveries" / forgetful.name / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"video_id": "', '"was": "'))
     forgetful.lose(".callsheet")
     forgetful.sandbox.plan_fault(on="list", do="forbidden")
@@ -254,21 +254,21 @@ def test_another_brief_is_another_video(forgetful: Studio, tmp_path: Path) -> No
     forgetful.sandbox.plan_fault(on="list", do="rewrite", remove=HIDDEN)
     assert forgetful.run().status == 4
     text = simple_sheet(2, title=f"{forgetful.name} anew")
-    (forgetful.here.folder / forgetful.sheet).write_text(text.replace("Kettle", "Pot"))
+    (forgetful.desk.folder / forgetful.sheet).write_text(text.replace("Kettle", "Pot"))
 
     assert forgetful.run().status == 0
     assert forgetful.charges() == 4
 
 
 def test_a_nightly_run_with_a_standing_approval_is_refused_as_well(forgetful: Studio) -> None:
-    here = forgetful.here
+    desk = forgetful.desk
     night = ("nightly", ".", "--approve-up-to", "500", "--json")
-    assert here.call(*night).status == 0
+    assert desk.call(*night, here=True).status == 0
     forgetful.pass_horizon()
     forgetful.lose(".callsheet", "deliveries")
     forgetful.sandbox.plan_fault(on="list", do="rewrite", remove=HIDDEN)
 
-    refused = [here.call(*night) for _ in range(2)]
+    refused = [desk.call(*night, here=True) for _ in range(2)]
 
     assert [one.status for one in refused] == [4, 4], refused[0].err
     assert [one.json["charged"] for one in refused] == [0, 0]
@@ -276,22 +276,22 @@ def test_a_nightly_run_with_a_standing_approval_is_refused_as_well(forgetful: St
 
 
 def test_a_retake_that_another_ledger_paid_for_is_found(forgetful: Studio) -> None:
-    here = forgetful.here
+    desk = forgetful.desk
     assert forgetful.run().status == 0
-    assert here.call("ledger", "backup", "backup.db").status == 0
+    assert desk.call("ledger", "backup", "backup.db").status == 0
     retake = ("retake", forgetful.name, "r001", "--because", "wording", "--run", "--yes", "--json")
-    assert here.call(*retake).status == 0
+    assert desk.call(*retake, here=True).status == 0
     forgetful.pass_horizon()
-    assert here.call("ledger", "restore", "backup.db", "--instead").status == 0
+    assert desk.call("ledger", "restore", "backup.db", "--instead").status == 0
 
-    again = here.call(*retake)
+    again = desk.call(*retake, here=True)
 
     assert again.status == 0, again.err
     assert "1 video that another ledger paid for was found" in again.err
     assert forgetful.charges() == 3
     takes = [
         row["take"]
-        for row in map(json.loads, here.call("rows", forgetful.name, "--json").out.splitlines())
+        for row in map(json.loads, desk.call("rows", forgetful.name, "--json").out.splitlines())
     ]
     assert takes == [2, 1]
 
@@ -312,30 +312,30 @@ SCENE = {"script": {"scenes": ["One two three.", "Seven eight."]}}
 def test_an_edit_that_the_video_shows_is_not_paid_for_again(
     forgetful: Studio, kind: str, request: pytest.FixtureRequest
 ) -> None:
-    here, studio = forgetful.here, forgetful.sandbox
+    desk, studio = forgetful.desk, forgetful.sandbox
     forgetful.sheet = f"{forgetful.name}.json"
     script = {"scenes": ["One two three.", "Four five six."]}
     base = {"title": "Spring", "duration_seconds": 10, "voice_id": "anna", "script": script}
 
     def write(**edits: dict[str, object]) -> None:
         rows = [{"id": row, **base, **edits.get(row, {})} for row in "abcd"]
-        (here.folder / forgetful.sheet).write_text(json.dumps({"rows": rows}))
+        (desk.folder / forgetful.sheet).write_text(json.dumps({"rows": rows}))
 
     def restore() -> None:
         if kind == "sqlite":
             # The one before was kept under the second in which it was replaced.
-            for kept in (here.folder / ".callsheet").glob("ledger.db.before-*"):
+            for kept in (desk.folder / ".callsheet").glob("ledger.db.before-*"):
                 kept.unlink()
-            assert here.call("ledger", "restore", "backup.db", "--instead").status == 0
+            assert desk.call("ledger", "restore", "backup.db", "--instead").status == 0
         else:
             server: PostgresServer = request.getfixturevalue("postgres")
-            here.monkeypatch.setenv("CALLSHEET_LEDGER", server.new_database())
-            assert here.call("ledger", "restore", "backup.db").status == 0
-        shutil.rmtree(here.folder / "deliveries", ignore_errors=True)
+            desk.environ["CALLSHEET_LEDGER"] = server.new_database()
+            assert desk.call("ledger", "restore", "backup.db").status == 0
+        shutil.rmtree(desk.folder / "deliveries", ignore_errors=True)
 
     write()
     assert forgetful.run().status == 0
-    assert here.call("ledger", "backup", "backup.db").status == 0
+    assert desk.call("ledger", "backup", "backup.db").status == 0
     changes = {"a": TITLE, "b": VOICE, "c": SCENE}
     write(**changes)
     assert forgetful.run().status == 0
@@ -352,7 +352,7 @@ def test_an_edit_that_the_video_shows_is_not_paid_for_again(
         assert [one.status for one in refused] == [4, 4], refused[0].err
         for row in asked:
             assert f"{row}: the service shows vid_" in refused[1].err
-        seen = here.call("reconcile", forgetful.name, "--json").json["differences"]
+        seen = desk.call("reconcile", forgetful.name, "--json").json["differences"]
         assert {one["row"] for one in seen} == set(asked), seen
     # An edit that was never made is paid for without a question.
     write(d=TITLE)

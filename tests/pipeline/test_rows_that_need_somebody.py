@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.here import Here
 from tests.programs import Desk, sandbox, simple_sheet
 
 
@@ -60,36 +59,36 @@ def test_a_row_above_its_own_limit_is_held(desk: Desk, name: str) -> None:
     assert "max_credits" in desk.rows(name)["r001"]["reason"]
 
 
-def test_every_plan_leaves_a_row_above_its_limit_out_of_the_total(here: Here, name: str) -> None:
+def test_every_plan_leaves_a_row_above_its_limit_out_of_the_total(desk: Desk, name: str) -> None:
     text = simple_sheet(3, columns=",max_credits", cells=",15").replace("9:16,15", "9:16,14", 1)
     sheet = f"{name}.csv"
-    (here.folder / sheet).write_text(text)
+    (desk.folder / sheet).write_text(text)
     why = (
         "it costs 15 credits, and max_credits is 14: "
         "set max_credits in line 2 of the sheet to 15 or more, or ask for less"
     )
 
     def planned() -> None:
-        plan = here.call("plan", sheet, "--json").json
+        plan = desk.call("plan", sheet, "--json").json
         row = plan["rows"][0]
         assert (row["action"], row["state"], row["why"]) == ("person", "held", why)
 
-    plan = here.call("plan", sheet)
+    plan = desk.call("plan", sheet)
     assert "2 videos for 30 credits; 1 row is on hold, 0 credits" in plan.out
     assert "callsheet explain" not in plan.out
     planned()
-    ended = here.call("run", sheet, "--yes", "--json", "--without-prefect", "--budget", "30")
+    ended = desk.call("run", sheet, "--yes", "--json", "--without-prefect", "--budget", "30")
     assert ended.json["rows"] == {"total": 3, "delivered": 2, "held": 1}
     planned()
     # A run of another row leaves it on hold, and another limit does not.
-    events = len(here.call("explain", name, "r001", "--json").json["history"])
-    (here.folder / sheet).write_text(text.replace("Video 2", "Another"))
+    events = len(desk.call("explain", name, "r001", "--json").json["history"])
+    (desk.folder / sheet).write_text(text.replace("Video 2", "Another"))
     words = ("run", sheet, "--yes", "--json", "--without-prefect", "--budget", "60")
-    assert here.call(*words, "--select", "r002").status == 0
-    assert len(here.call("explain", name, "r001", "--json").json["history"]) == events
+    assert desk.call(*words, "--select", "r002").status == 0
+    assert len(desk.call("explain", name, "r001", "--json").json["history"]) == events
     text = text.replace("9:16,14", "9:16,15")
-    (here.folder / sheet).write_text(text.replace("Video 2", "Another"))
-    assert here.call(*words).json["rows"] == {"total": 3, "delivered": 3}
+    (desk.folder / sheet).write_text(text.replace("Video 2", "Another"))
+    assert desk.call(*words).json["rows"] == {"total": 3, "delivered": 3}
 
 
 def test_a_row_switched_off_costs_nothing_and_nags_nobody(desk: Desk, name: str) -> None:

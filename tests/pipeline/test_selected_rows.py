@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.here import Here
-from tests.programs import simple_sheet
+from tests.programs import Desk, simple_sheet
 
 #: Commands that take `--select`, without it; of a sheet, or of a campaign.
 OF_A_SHEET = (("plan",), ("run", "--yes", "--without-prefect"))
@@ -22,35 +21,35 @@ MISTAKES = {
 }
 
 
-def test_ids_are_alternatives_and_a_mistake_touches_nothing(here: Here, name: str) -> None:
+def test_ids_are_alternatives_and_a_mistake_touches_nothing(desk: Desk, name: str) -> None:
     sheet = f"{name}.csv"
     text = simple_sheet(3, columns=",tags", cells=",launch")
     text = text.replace("Video 3,5,9:16,launch", "Video 3,5,9:16,other")
-    (here.folder / sheet).write_text(text)
+    (desk.folder / sheet).write_text(text)
     run = ("run", sheet, "--yes", "--json", "--without-prefect", "--select")
-    assert here.call(*run, "r001,r9").status == 2
-    made = here.call(*run, "r001,r003").json
+    assert desk.call(*run, "r001,r9").status == 2
+    made = desk.call(*run, "r001,r003").json
     assert made["rows"] == {"total": 3, "planned": 1, "delivered": 2}
 
-    again = here.call(*run, "r001,r003")
+    again = desk.call(*run, "r001,r003")
     assert (again.status, again.json["credits"]["charged_this_run"]) == (0, 0)
-    listed = here.call("rows", name, "--select", "r001,r002,tag:launch", "--json").lines
+    listed = desk.call("rows", name, "--select", "r001,r002,tag:launch", "--json").lines
     assert [line["row"] for line in listed] == ["r001", "r002"]
-    assert here.call("rows", name, "--select", "state:failed", "--json").lines == []
-    before = here.call("rows", name, "--json").out
+    assert desk.call("rows", name, "--select", "state:failed", "--json").lines == []
+    before = desk.call("rows", name, "--json").out
 
     commands = [(*words, sheet) for words in OF_A_SHEET]
     commands += [(*words, name) for words in OF_A_CAMPAIGN]
     commands.append(("review", name, "keep"))
     for words in commands:
         for select, told in MISTAKES.items():
-            ended = here.call(*words, "--select", select)
+            ended = desk.call(*words, "--select", select)
             assert (ended.status, told in ended.err) == (2, True), (words, select, ended.err)
-    assert here.call("rows", name, "--json").out == before
+    assert desk.call("rows", name, "--json").out == before
 
 
-def test_the_help_shows_three_examples(here: Here) -> None:
+def test_the_help_shows_three_examples(desk: Desk) -> None:
     for command in ("plan", "run", "rows", "retake", "cancel", "review", "verify"):
-        told = " ".join(here.call(command, "--help").out.split())
+        told = " ".join(desk.call(command, "--help").out.split())
         for example in ("r1,r2", "tag:launch,language:en|de", "'draft-*,!draft-7'"):
             assert example in told, (command, told)

@@ -13,8 +13,8 @@ import pytest
 from callsheet.tasks.engine.owner import this_process
 from callsheet.tasks.ledger.campaigns import ensure_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
-from tests.here import Here
 from tests.leasing import acquire_lease
+from tests.programs import Desk
 
 #: Who has the campaign, how long ago the lease began, and whether somebody is at work.
 OWNERS = {
@@ -27,12 +27,12 @@ OWNERS = {
 
 
 @pytest.mark.parametrize("owner", OWNERS)
-def test_only_who_is_at_work_is_named(here: Here, name: str, owner: str) -> None:
+def test_only_who_is_at_work_is_named(desk: Desk, name: str, owner: str) -> None:
     silent, at_work = OWNERS[owner]
-    asyncio.run(_have(here, name, _owner(owner), silent))
+    asyncio.run(_have(desk, name, _owner(owner), silent))
 
-    told = here.call("status")
-    (line,) = here.call("status", "--json").json["campaigns"]
+    told = desk.call("status")
+    (line,) = desk.call("status", "--json").json["campaigns"]
 
     assert told.status == 0
     assert (f"{name} is being run by" in told.out) is at_work
@@ -53,8 +53,8 @@ def _owner(who: str) -> str:
     return f"{host}:{pid}:{started}:{place}:1"
 
 
-async def _have(here: Here, name: str, owner: str, silent: float) -> None:
-    async with await open_ledger(f"sqlite:///{here.folder}/.callsheet/ledger.db") as ledger:
+async def _have(desk: Desk, name: str, owner: str, silent: float) -> None:
+    async with await open_ledger(f"sqlite:///{desk.folder}/.callsheet/ledger.db") as ledger:
         campaign = await ledger.write(
             ensure_campaign, name=name, sheet="s", sheet_digest="d", at=time.time()
         )

@@ -20,8 +20,7 @@ from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.notices import digest
 from callsheet.tasks.runtime.settings import load_settings
 from tests.hearing_of_nights import mailbox
-from tests.here import Here
-from tests.programs import Sandbox
+from tests.programs import Desk, Sandbox
 
 #: Begins a line of its own after every kind of line break, in the middle of a text.
 FORGED = ("::error::forged", "1 video for 12 credits", "https://evil.example/approve")
@@ -50,35 +49,35 @@ def forged(text: str) -> list[str]:
     return [*lines, *sorted(set(text) & CONTROLS)]
 
 
-def test_plans_rows_problems_and_reports_stay_on_their_lines(here: Here, name: str) -> None:
-    file, broken = f"{name}.csv", here.folder / "broken.csv"
-    (here.folder / file).write_text(sheet(("a", "9:16", "100"), ("b", "9:16", "1")), newline="")
+def test_plans_rows_problems_and_reports_stay_on_their_lines(desk: Desk, name: str) -> None:
+    file, broken = f"{name}.csv", desk.folder / "broken.csv"
+    (desk.folder / file).write_text(sheet(("a", "9:16", "100"), ("b", "9:16", "1")), newline="")
     broken.write_text(sheet(("c", f"9:61\n{FORGED[0]}", "100")), newline="")
 
-    turned = here.folder / "turned.csv"
+    turned = desk.folder / "turned.csv"
     turned.write_text("id,script\na\u202eb,Hello\n")
-    refused = here.call("check", turned.name)
+    refused = desk.call("check", turned.name)
     assert (refused.status, "invisible character U+202E" in refused.err) == (2, True)
     said = [
-        here.call("check", broken.name),
-        here.call("plan", file),
-        here.call("run", file, "--yes", "--without-prefect"),
-        here.call("rows", name),
-        here.call("explain", name, "b"),
-        here.call("retake", name, "a", "--because", "other"),
-        here.call("status"),
+        desk.call("check", broken.name),
+        desk.call("plan", file),
+        desk.call("run", file, "--yes", "--without-prefect"),
+        desk.call("rows", name),
+        desk.call("explain", name, "b"),
+        desk.call("retake", name, "a", "--because", "other"),
+        desk.call("status"),
     ]
-    exported = here.folder / "rows.csv"
-    assert here.call("export", name, "-o", str(exported)).status == 0
+    exported = desk.folder / "rows.csv"
+    assert desk.call("export", name, "-o", str(exported)).status == 0
 
     assert [forged(one.out + one.err) for one in said] == [[]] * len(said)
     assert "Kettle\u21b5::error::forged" in said[1].out
     (a, b) = csv.DictReader(exported.read_text("utf-8-sig").splitlines())
     assert forged("\n".join(map(str, [*a.values(), *b.values()]))) == []
     # What can be run as a sheet is not changed: another title would be paid for.
-    status = next((here.folder / "deliveries").rglob("status.csv")).read_bytes().decode("utf-8-sig")
+    status = next((desk.folder / "deliveries").rglob("status.csv")).read_bytes().decode("utf-8-sig")
     assert f"{FORGED[0]}\n{FORGED[0]}" in status.replace("\r\n", "\n")
-    again = here.call("plan", file, "--json")
+    again = desk.call("plan", file, "--json")
     assert again.json["credits"]["total"] == 0
 
 

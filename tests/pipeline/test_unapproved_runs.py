@@ -13,18 +13,17 @@ from typing import Any
 import pytest
 
 from tests.databases import PostgresServer, postgres_server
-from tests.here import Here
-from tests.programs import Finished, Sandbox
+from tests.programs import Desk, Finished, Sandbox
 
 #: A cell that changes a row's video.
 OTHER = {"fields": {"product": "Pot"}}
 
 
-class Stage:
+class Place:
     """A sheet of three rows, delivered in a campaign with a budget."""
 
-    def __init__(self, here: Here, sandbox: Sandbox, name: str) -> None:
-        self.here, self.sandbox, self.name = here, sandbox, name
+    def __init__(self, desk: Desk, sandbox: Sandbox, name: str) -> None:
+        self.desk, self.sandbox, self.name = desk, sandbox, name
         self.sheet = f"{name}.json"
         self.write("a", "b", "c")
         self.run("--yes", "--budget", "100")
@@ -34,10 +33,10 @@ class Stage:
         base = {"tool": "product-launch", "duration_seconds": 5, "title": self.name}
         several = [{"id": one} if isinstance(one, str) else one for one in rows]
         said = [{**base, "fields": {"product": f"Kettle {one['id']}"}, **one} for one in several]
-        (self.here.folder / self.sheet).write_text(json.dumps({**head, "rows": said}))
+        (self.desk.folder / self.sheet).write_text(json.dumps({**head, "rows": said}))
 
     def run(self, *words: str) -> Finished:
-        return self.here.call("run", self.sheet, "--json", "--without-prefect", *words)
+        return self.desk.call("run", self.sheet, "--json", "--without-prefect", *words)
 
     def refused(self, *words: str) -> Finished:
         ended = self.run(*words)
@@ -46,10 +45,10 @@ class Stage:
         return ended
 
     def status(self) -> dict[str, Any]:
-        return self.here.call("status", self.name, "--json").json
+        return self.desk.call("status", self.name, "--json").json
 
     def states(self) -> dict[str, str]:
-        lines = self.here.call("rows", self.name, "--json").lines
+        lines = self.desk.call("rows", self.name, "--json").lines
         return {one["row"]: one["state"] for one in lines}
 
 
@@ -60,15 +59,15 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def stage(request: pytest.FixtureRequest, here: Here, service: Sandbox, name: str) -> Stage:
+def stage(request: pytest.FixtureRequest, desk: Desk, service: Sandbox, name: str) -> Place:
     if request.param == "postgres":
         server: PostgresServer = request.getfixturevalue("postgres")
-        here.monkeypatch.setenv("CALLSHEET_LEDGER", server.new_database())
-        assert here.call("ledger", "upgrade", "--make").status == 0
-    return Stage(here, service, name)
+        desk.environ["CALLSHEET_LEDGER"] = server.new_database()
+        assert desk.call("ledger", "upgrade", "--make").status == 0
+    return Place(desk, service, name)
 
 
-def test_a_refused_run_leaves_the_sheet_to_its_campaign(stage: Stage) -> None:
+def test_a_refused_run_leaves_the_sheet_to_its_campaign(stage: Place) -> None:
     other = f"{stage.name}-2"
     stage.refused("--new-campaign", "--campaign", other, "--budget", "9999")
 
@@ -82,22 +81,22 @@ def test_a_refused_run_leaves_the_sheet_to_its_campaign(stage: Stage) -> None:
     # Approved, it is all of that.
     approved = stage.run("--new-campaign", "--campaign", other, "--yes", "--select", "a")
     assert (approved.status, approved.json["campaign"]) == (0, other), approved.err
-    assert stage.here.call("plan", stage.sheet, "--json").json["elsewhere"] == []
+    assert stage.desk.call("plan", stage.sheet, "--json").json["elsewhere"] == []
     assert stage.run("--yes").json["campaign"] == other
     assert len(stage.sandbox.bought()) == stage.bought + 3
 
 
 @pytest.mark.merge
-def test_a_refused_run_retires_no_row(stage: Stage) -> None:
+def test_a_refused_run_retires_no_row(stage: Place) -> None:
     delivered = dict.fromkeys("abc", "delivered")
     stage.write({"id": "a", **OTHER})
     for words in ([], ["--retire"]):
         stage.refused(*words)
         assert stage.states() | {"a": "delivered"} == delivered
-    elsewhere = stage.here.folder / "elsewhere"
+    elsewhere = stage.desk.folder / "elsewhere"
     elsewhere.mkdir()
     stage.write("x", "y")
-    (stage.here.folder / stage.sheet).rename(elsewhere / stage.sheet)
+    (stage.desk.folder / stage.sheet).rename(elsewhere / stage.sheet)
     stage.sheet = f"elsewhere/{stage.sheet}"
     stage.refused("--campaign", stage.name, "--same-campaign")
     states = stage.states()
@@ -106,7 +105,7 @@ def test_a_refused_run_retires_no_row(stage: Stage) -> None:
 
 
 @pytest.mark.merge
-def test_a_refused_run_sets_no_budget_and_no_retention(stage: Stage) -> None:
+def test_a_refused_run_sets_no_budget_and_no_retention(stage: Place) -> None:
     for part in ("a", {"id": "a", **OTHER}):
         stage.write(part, "b", "c", keep_at_service="1s")
         refused = stage.refused("--budget", "9999")
@@ -115,12 +114,12 @@ def test_a_refused_run_sets_no_budget_and_no_retention(stage: Stage) -> None:
     # A run that a person lets delete finds nothing that is due.
     stage.write("a", "b", "c")
     assert stage.run("--yes").status == 0
-    pruned = stage.here.call("prune", stage.name, "--yes", "--json")
+    pruned = stage.desk.call("prune", stage.name, "--yes", "--json")
     assert pruned.json["videos"] == [], pruned.out
 
 
 def test_what_a_run_saw_that_had_nothing_to_approve_is_shown_with_the_first_plan(
-    stage: Stage,
+    stage: Place,
 ) -> None:
     head: dict[str, Any] = {"campaign": f"{stage.name}-2", "keep_at_service": "1s"}
     stage.sheet = f"{stage.name}-2.json"
@@ -128,19 +127,19 @@ def test_what_a_run_saw_that_had_nothing_to_approve_is_shown_with_the_first_plan
     assert stage.run("--yes").status == 0
 
     stage.write("x", **head)
-    plan = stage.here.call("plan", stage.sheet, "--json").json
+    plan = stage.desk.call("plan", stage.sheet, "--json").json
 
     assert [one["what"] for one in plan["changes"]] == ["retention"]
 
 
-def test_a_refused_run_copies_nothing_later(stage: Stage) -> None:
-    copies = stage.here.folder / "copies"
+def test_a_refused_run_copies_nothing_later(stage: Place) -> None:
+    copies = stage.desk.folder / "copies"
     head = {"copies": f"file:{copies}/{{name}}.mp4"}
     for part in ("a", {"id": "a", **OTHER}):
         stage.write(part, "b", "c", **head)
         assert "are copied to" in stage.refused().err
     retake = ("retake", stage.name, "b", "--because", "wording", "--run", "--yes", "--json")
-    assert stage.here.call(*retake).status == 0
+    assert stage.desk.call(*retake, here=True).status == 0
     assert not copies.exists()
 
     stage.write("a", "b", "c", **head)
@@ -149,7 +148,7 @@ def test_a_refused_run_copies_nothing_later(stage: Stage) -> None:
 
 
 @pytest.mark.merge
-def test_an_id_of_a_refused_run_is_taken_back_at_no_cost(stage: Stage) -> None:
+def test_an_id_of_a_refused_run_is_taken_back_at_no_cost(stage: Place) -> None:
     stage.write({"id": "x", "was": "a", **OTHER}, "b", "c")
     stage.refused()
     stage.write("a", "b", "c")

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from tests.databases import take_ledger
-from tests.here import Here
 from tests.programs import Desk, Sandbox
 
 #: Every test types requests of its own: the same one is the same video, whoever types it.
@@ -23,25 +22,23 @@ PRICE = 45
 
 
 @pytest.fixture
-def video(here: Here, name: str) -> str:
+def video(desk: Desk, name: str) -> str:
     """A finished video of the test's own."""
-    made = here.call("video", "create", *TOOL, "--title", name, "--yes", "--json")
+    made = desk.call("video", "create", *TOOL, "--title", name, "--yes", "--json")
     video_id = str(made.json["video_id"])
-    assert here.call("video", "show", video_id, "--wait").status == 0
+    assert desk.call("video", "show", video_id, "--wait").status == 0
     return video_id
 
 
-def test_the_same_command_typed_twice_pays_once(
-    desk: Desk, here: Here, service: Sandbox, name: str
-) -> None:
+def test_the_same_command_typed_twice_pays_once(desk: Desk, service: Sandbox, name: str) -> None:
     wanted = ("video", "create", *TOOL, "--field", "product=Aurora kettle", "--title", name)
     take_ledger(desk.folder)
 
     first = desk.call(*wanted, "--yes", "--json")
-    same = here.call(*wanted, "--yes", "--json")
-    varied = here.call(*wanted, "--yes", "--json", "--set", 'language="en"')
-    shown = here.call("video", "show", first.json["video_id"], "--wait", "--json")
-    other = here.call(*wanted, "--yes", "--json", "--another", "2")
+    same = desk.call(*wanted, "--yes", "--json")
+    varied = desk.call(*wanted, "--yes", "--json", "--set", 'language="en"')
+    shown = desk.call("video", "show", first.json["video_id"], "--wait", "--json")
+    other = desk.call(*wanted, "--yes", "--json", "--another", "2")
 
     assert first.status == 0, first.err
     assert first.json["quoted"] == PRICE
@@ -56,19 +53,19 @@ def test_the_same_command_typed_twice_pays_once(
 
 
 def test_without_an_answer_nothing_is_spent_or_deleted(
-    here: Here, service: Sandbox, video: str
+    desk: Desk, service: Sandbox, video: str
 ) -> None:
     before = dict(service.calls())
     refused = {
-        "create": here.call("video", "create", *TOOL, "--title", "never", "--json"),
-        "generate": here.call("video", "generate", video, "--json"),
-        "render": here.call("video", "render", video),
-        "scene": here.call("video", "scene", video, "1", "--narration", "New."),
-        "voice": here.call("video", "voice", video, "--voice-id", "anna"),
-        "animate": here.call("video", "animate", "https://example.com/a.png"),
-        "avatar": here.call("video", "avatar", "https://example.com/a.mp4", "--script", "Hi."),
-        "swap": here.call("video", "swap", "https://example.com/a.mp4", "--character", "3"),
-        "delete": here.call("video", "delete", video),
+        "create": desk.call("video", "create", *TOOL, "--title", "never", "--json"),
+        "generate": desk.call("video", "generate", video, "--json"),
+        "render": desk.call("video", "render", video),
+        "scene": desk.call("video", "scene", video, "1", "--narration", "New."),
+        "voice": desk.call("video", "voice", video, "--voice-id", "anna"),
+        "animate": desk.call("video", "animate", "https://example.com/a.png"),
+        "avatar": desk.call("video", "avatar", "https://example.com/a.mp4", "--script", "Hi."),
+        "swap": desk.call("video", "swap", "https://example.com/a.mp4", "--character", "3"),
+        "delete": desk.call("video", "delete", video),
     }
 
     assert {call.status for call in refused.values()} == {4}
@@ -83,12 +80,12 @@ def test_without_an_answer_nothing_is_spent_or_deleted(
     }
 
 
-def test_a_price_above_the_limit_is_refused(here: Here, service: Sandbox, name: str) -> None:
+def test_a_price_above_the_limit_is_refused(desk: Desk, service: Sandbox, name: str) -> None:
     wanted = ("video", "create", *TOOL, "--title", name, "--yes")
     before = service.calls().get("create", 0)
 
-    refused = here.call(*wanted, "--max-credits", str(PRICE - 1))
-    allowed = here.call(*wanted, "--max-credits", str(PRICE))
+    refused = desk.call(*wanted, "--max-credits", str(PRICE - 1))
+    allowed = desk.call(*wanted, "--max-credits", str(PRICE))
 
     assert refused.status == 4
     assert f"`--max-credits {PRICE}`" in refused.err
@@ -97,40 +94,40 @@ def test_a_price_above_the_limit_is_refused(here: Here, service: Sandbox, name: 
 
 
 def test_a_tool_or_a_field_that_the_service_does_not_list_is_not_paid_for(
-    here: Here, service: Sandbox, name: str
+    desk: Desk, service: Sandbox, name: str
 ) -> None:
     """It would be paid for and do nothing."""
     field = ("--field", "prodct=Aurora kettle")
     before = service.calls().get("create", 0)
 
-    slip = here.call("video", "create", *TOOL, *field, "--title", name, "--yes", "--json")
-    tool = here.call("video", "create", "--tool", "product-lunch", "--title", name, "--yes")
+    slip = desk.call("video", "create", *TOOL, *field, "--title", name, "--yes", "--json")
+    tool = desk.call("video", "create", "--tool", "product-lunch", "--title", name, "--yes")
     assert (slip.status, tool.status) == (2, 2)
     assert '"prodct" is not a field of product-launch; did you mean product?' in slip.err
     assert "did you mean product-launch?" in tool.err
     assert service.calls().get("create", 0) == before
 
-    here.monkeypatch.setenv("CALLSHEET_UNLISTED", "advise")
-    meant = here.call("video", "create", *TOOL, *field, "--title", name, "--yes")
+    desk.environ["CALLSHEET_UNLISTED"] = "advise"
+    meant = desk.call("video", "create", *TOOL, *field, "--title", name, "--yes")
     assert meant.status == 0, meant.err
     assert "did you mean product?" in meant.out
 
 
-def test_a_request_may_come_from_files_and_members(here: Here, desk: Desk, name: str) -> None:
-    (here.folder / "body.json").write_text(json.dumps({"tool": "explainer", "topic": name}))
-    (here.folder / "script.txt").write_text("Tea is hot.\n\nLet it rest.\n")
+def test_a_request_may_come_from_files_and_members(desk: Desk, name: str) -> None:
+    (desk.folder / "body.json").write_text(json.dumps({"tool": "explainer", "topic": name}))
+    (desk.folder / "script.txt").write_text("Tea is hot.\n\nLet it rest.\n")
 
-    raw = here.call("video", "estimate", "--body", "body.json", "--json")
-    longer = here.call(
+    raw = desk.call("video", "estimate", "--body", "body.json", "--json")
+    longer = desk.call(
         "video", "estimate", "--body", "body.json", "--set", "duration_seconds=60", "--json"
     )
-    script = here.call(
+    script = desk.call(
         *("video", "create", "--script", "script.txt", "--title", name),
         *("--draft", "--yes", "--json", "--aspect-ratio", "1:1"),
     )
     process = desk.start("video", "estimate", "--body", "-", "--json", stdin=subprocess.PIPE)
     piped, _ = process.communicate('{"tool": "explainer"}', timeout=60)
-    shown = here.call("video", "show", script.json["video_id"], "--json")
+    shown = desk.call("video", "show", script.json["video_id"], "--json")
 
     assert raw.json["credits"] == json.loads(piped)["credits"]
     assert longer.json["credits"] > raw.json["credits"]
@@ -170,11 +167,11 @@ def test_a_request_may_come_from_files_and_members(here: Here, desk: Desk, name:
     ],
 )
 def test_what_cannot_be_done_is_told_in_a_sentence(
-    here: Here, service: Sandbox, words: tuple[str, ...], said: str
+    desk: Desk, service: Sandbox, words: tuple[str, ...], said: str
 ) -> None:
     before = [service.calls().get(name, 0) for name in ("create", "generate")]
 
-    ended = here.call("video", *words)
+    ended = desk.call("video", *words)
 
     assert ended.status == 2
     assert said in ended.err
@@ -182,58 +179,58 @@ def test_what_cannot_be_done_is_told_in_a_sentence(
     assert before == [service.calls().get(name, 0) for name in ("create", "generate")]
 
 
-def test_a_video_is_looked_at_and_taken_away(here: Here, video: str, name: str) -> None:
-    listed = here.call("video", "list", "--limit", "1", "--json")
-    table = here.call("video", "list", "--limit", "100")
-    renders = here.call("video", "renders", video, "--json")
-    taken = here.call("video", "download", video, "-o", "video.mp4", "--json")
-    (here.folder / "mine.mp4").write_text("mine")
-    kept = here.call("video", "download", video, "-o", "mine.mp4")
-    forced = here.call("video", "download", video, "-o", "mine.mp4", "--force")
-    printed = here.call("video", "captions", video)
-    written = here.call("video", "captions", video, "--format", "vtt", "-o", "c.vtt", "--json")
+def test_a_video_is_looked_at_and_taken_away(desk: Desk, video: str, name: str) -> None:
+    listed = desk.call("video", "list", "--limit", "1", "--json")
+    table = desk.call("video", "list", "--limit", "100")
+    renders = desk.call("video", "renders", video, "--json")
+    taken = desk.call("video", "download", video, "-o", "video.mp4", "--json")
+    (desk.folder / "mine.mp4").write_text("mine")
+    kept = desk.call("video", "download", video, "-o", "mine.mp4")
+    forced = desk.call("video", "download", video, "-o", "mine.mp4", "--force")
+    printed = desk.call("video", "captions", video)
+    written = desk.call("video", "captions", video, "--format", "vtt", "-o", "c.vtt", "--json")
 
     assert len(listed.json["videos"]) == 1
     assert {"video_id", "status", "title", "charged"} <= set(listed.json["videos"][0])
     assert video in table.out
     assert name in table.out
     assert renders.status == 0
-    video_bytes = (here.folder / "video.mp4").read_bytes()
+    video_bytes = (desk.folder / "video.mp4").read_bytes()
     assert taken.json["bytes"] == len(video_bytes)
     assert taken.json["seconds"] > 0
     assert kept.status == 2
     assert "--force" in kept.err
     assert forced.status == 0
-    assert (here.folder / "mine.mp4").read_bytes() == video_bytes
+    assert (desk.folder / "mine.mp4").read_bytes() == video_bytes
     assert "-->" in printed.out
-    assert (here.folder / "c.vtt").read_text().startswith("WEBVTT")
+    assert (desk.folder / "c.vtt").read_text().startswith("WEBVTT")
     assert written.json["cues"] >= 1
-    names = {path.name for path in here.folder.iterdir()}
+    names = {path.name for path in desk.folder.iterdir()}
     assert names == {"video.mp4", "mine.mp4", "c.vtt", ".callsheet"}
     for call in (listed, table, renders, taken, forced):
         assert "signature=" not in call.out + call.err
 
 
-def test_a_video_that_is_broken_is_not_written(here: Here, service: Sandbox, video: str) -> None:
+def test_a_video_that_is_broken_is_not_written(desk: Desk, service: Sandbox, video: str) -> None:
     with planned(service, on="file", do="no-moov"):
-        ended = here.call("video", "download", video, "-o", "video.mp4", "--json")
+        ended = desk.call("video", "download", video, "-o", "video.mp4", "--json")
 
     assert ended.status == 5
     assert ended.json["not_before"]
-    assert {path.name for path in here.folder.iterdir()} == {".callsheet"}
+    assert {path.name for path in desk.folder.iterdir()} == {".callsheet"}
 
 
-def test_a_video_that_is_not_there_yet(here: Here, service: Sandbox, name: str) -> None:
-    draft = here.call("video", "create", *TOOL, "--title", name, "--draft", "--yes", "--json")
+def test_a_video_that_is_not_there_yet(desk: Desk, service: Sandbox, name: str) -> None:
+    draft = desk.call("video", "create", *TOOL, "--title", name, "--draft", "--yes", "--json")
     video_id = draft.json["video_id"]
-    not_yet = here.call("video", "download", video_id)
-    waited = here.call("video", "show", video_id, "--wait", "--json")
+    not_yet = desk.call("video", "download", video_id)
+    waited = desk.call("video", "show", video_id, "--wait", "--json")
     with planned(service, on="render", do="never"):
-        started = here.call("video", "generate", video_id, "--yes", "--json")
-        early = here.call("video", "download", video_id, "--json")
-        parked = here.call("video", "show", video_id, "--wait", "--max-wait", "1s", "--json")
-        stopped = here.call("video", "cancel", video_id, "--json")
-        twice = here.call("video", "cancel", video_id, "--json")
+        started = desk.call("video", "generate", video_id, "--yes", "--json")
+        early = desk.call("video", "download", video_id, "--json")
+        parked = desk.call("video", "show", video_id, "--wait", "--max-wait", "1s", "--json")
+        stopped = desk.call("video", "cancel", video_id, "--json")
+        twice = desk.call("video", "cancel", video_id, "--json")
 
     assert draft.json["status"] == "draft"
     assert not_yet.status == 2
@@ -251,18 +248,18 @@ def test_a_video_that_is_not_there_yet(here: Here, service: Sandbox, name: str) 
     ]
 
 
-def test_a_video_is_changed_and_made_again(here: Here, video: str) -> None:
-    edited = here.call("video", "edit", video, "--title", "New [b]title[/b]", "--json")
-    scene = here.call("video", "scene", video, "1", "--narration", "New words.", "--yes", "--json")
+def test_a_video_is_changed_and_made_again(desk: Desk, video: str) -> None:
+    edited = desk.call("video", "edit", video, "--title", "New [b]title[/b]", "--json")
+    scene = desk.call("video", "scene", video, "1", "--narration", "New words.", "--yes", "--json")
     wait = ("video", "show", video, "--wait")
-    assert here.call(*wait).status == 0
-    voice = here.call("video", "voice", video, "--voice-id", "anna", "--yes", "--json")
-    progress = here.call("video", "voice", video, "--json")
-    assert here.call(*wait).status == 0
-    render = here.call("video", "render", video, "--yes", "--json")
-    assert here.call(*wait).status == 0
-    again = here.call("video", "generate", video, "--yes", "--json")
-    shown = here.call(*wait)
+    assert desk.call(*wait).status == 0
+    voice = desk.call("video", "voice", video, "--voice-id", "anna", "--yes", "--json")
+    progress = desk.call("video", "voice", video, "--json")
+    assert desk.call(*wait).status == 0
+    render = desk.call("video", "render", video, "--yes", "--json")
+    assert desk.call(*wait).status == 0
+    again = desk.call("video", "generate", video, "--yes", "--json")
+    shown = desk.call(*wait)
 
     assert edited.json["changed"] == ["title"]
     assert "New [b]title[/b]" in shown.out
@@ -273,12 +270,12 @@ def test_a_video_is_changed_and_made_again(here: Here, video: str) -> None:
     assert progress.json["progress"]
 
 
-def test_clips_are_made(here: Here, service: Sandbox, name: str) -> None:
-    (here.folder / "words.txt").write_text("Hello from a file.")
+def test_clips_are_made(desk: Desk, service: Sandbox, name: str) -> None:
+    (desk.folder / "words.txt").write_text("Hello from a file.")
     clip = "https://example.com/me.mp4"
 
     made = [
-        here.call("video", *words, "--title", name, "--yes", "--json")
+        desk.call("video", *words, "--title", name, "--yes", "--json")
         for words in (
             ("animate", "https://example.com/a.png", "--seconds", "5", "--narration", "Hi."),
             ("avatar", clip, "--script", "@words.txt"),
@@ -290,17 +287,17 @@ def test_clips_are_made(here: Here, service: Sandbox, name: str) -> None:
     operations = ["image-to-video", "talking-avatar", "character-swap"]
     assert [call.json["operation"] for call in made] == operations
     for call in made:
-        shown = here.call("video", "show", call.json["video_id"], "--wait", "--json")
+        shown = desk.call("video", "show", call.json["video_id"], "--wait", "--json")
         assert shown.json["title"] == name
         assert shown.json["ready"] is True
 
 
-def test_a_video_is_shared_reported_and_deleted(here: Here, video: str) -> None:
-    shared = here.call("video", "share", video)
-    document = here.call("video", "share", video, "--json")
-    reported = here.call("video", "report", video, "--reason", "A wrong claim", "--json")
-    deleted = here.call("video", "delete", video, "--yes", "--json")
-    gone = here.call("video", "show", video)
+def test_a_video_is_shared_reported_and_deleted(desk: Desk, video: str) -> None:
+    shared = desk.call("video", "share", video)
+    document = desk.call("video", "share", video, "--json")
+    reported = desk.call("video", "report", video, "--reason", "A wrong claim", "--json")
+    deleted = desk.call("video", "delete", video, "--yes", "--json")
+    gone = desk.call("video", "show", video)
 
     assert shared.out.strip().startswith("http")
     assert document.json["url"].startswith("http")
@@ -309,21 +306,21 @@ def test_a_video_is_shared_reported_and_deleted(here: Here, video: str) -> None:
     assert gone.status == 2
 
 
-def test_what_there_is_to_choose_from(here: Here) -> None:
-    templates = here.call("video", "templates", "--json")
-    tools = here.call("video", "tools", "--json")
+def test_what_there_is_to_choose_from(desk: Desk) -> None:
+    templates = desk.call("video", "templates", "--json")
+    tools = desk.call("video", "tools", "--json")
 
     assert templates.json["templates"]
     assert "product-launch" in {tool["id"] for tool in tools.json["tools"]}
 
 
-def test_a_missing_scope_is_named(here: Here, service: Sandbox, name: str) -> None:
+def test_a_missing_scope_is_named(desk: Desk, service: Sandbox, name: str) -> None:
     keys = service.ready["keys"]
-    here.monkeypatch.setenv("CALLSHEET_API_KEY", keys["read"])
-    reading = here.call("video", "create", *TOOL, "--title", name, "--yes", "--json")
-    here.monkeypatch.setenv("CALLSHEET_API_KEY", keys["write"])
-    writing = here.call("video", "create", *TOOL, "--title", name, "--yes", "--json")
-    animating = here.call("video", "animate", "https://example.com/a.png", "--yes")
+    desk.environ["CALLSHEET_API_KEY"] = keys["read"]
+    reading = desk.call("video", "create", *TOOL, "--title", name, "--yes", "--json")
+    desk.environ["CALLSHEET_API_KEY"] = keys["write"]
+    writing = desk.call("video", "create", *TOOL, "--title", name, "--yes", "--json")
+    animating = desk.call("video", "animate", "https://example.com/a.png", "--yes")
 
     assert reading.status == 2
     assert "`write` scope" in reading.err
@@ -335,53 +332,53 @@ def test_a_missing_scope_is_named(here: Here, service: Sandbox, name: str) -> No
 
 
 def test_a_lost_answer_to_a_keyed_create_costs_nothing(
-    here: Here, service: Sandbox, name: str
+    desk: Desk, service: Sandbox, name: str
 ) -> None:
     wanted = ("video", "create", *TOOL, "--title", name, "--yes", "--json")
     with planned(service, on="create", do="drop-after"):
-        lost = here.call(*wanted)
-    found = here.call(*wanted)
+        lost = desk.call(*wanted)
+    found = desk.call(*wanted)
 
     assert lost.status == 3
     assert "may have been processed" in lost.json["error"]
     assert "same key and is paid for once" in lost.err
     assert found.status == 0
-    here.call("video", "show", found.json["video_id"], "--wait")
+    desk.call("video", "show", found.json["video_id"], "--wait")
     assert service.charged([found.json["key"]]) == {found.json["key"]: 1}
 
 
 def test_a_lost_answer_without_a_key_is_made_good_by_what_the_call_has_done(
-    here: Here, service: Sandbox, video: str, name: str
+    desk: Desk, service: Sandbox, video: str, name: str
 ) -> None:
     animate = ("video", "animate", f"https://example.com/{name}.png", "--yes", "--json")
     bought = len(service.bought())
     with planned(service, on="generate", do="drop-after"):
-        changed = here.call("video", "generate", video, "--yes", "--json")
+        changed = desk.call("video", "generate", video, "--yes", "--json")
     with planned(service, on="image-to-video", do="drop-after"):
-        made = here.call(*animate)
+        made = desk.call(*animate)
 
     assert (changed.status, made.status) == (0, 0)
     assert changed.json["video_id"] == video
     assert made.json["video_id"].startswith("vid_")
     assert "looking for what the call has done" in made.err
     assert len(service.bought()) - bought == 2
-    assert here.call("resolve", "--json").json["unsettled"] == []
+    assert desk.call("resolve", "--json").json["unsettled"] == []
 
 
 def test_a_lost_answer_without_a_key_is_settled_by_a_person(
-    here: Here, service: Sandbox, video: str
+    desk: Desk, service: Sandbox, video: str
 ) -> None:
     generate = ("video", "generate", video, "--yes", "--json")
     before = len(service.strikes())
     with planned(service, on="generate", do="drop-before"):
-        lost = here.call(*generate)
-    barred = here.call(*generate)
+        lost = desk.call(*generate)
+    barred = desk.call(*generate)
     sent = len(service.strikes()) - before
     number = re.search(r"callsheet resolve --call (\d+)", lost.err)
     assert number is not None, lost.err
-    settled = here.call("resolve", "--call", number[1], "--adopt", video)
-    here.call("video", "show", video, "--wait")
-    again = here.call(*generate)
+    settled = desk.call("resolve", "--call", number[1], "--adopt", video)
+    desk.call("video", "show", video, "--wait")
+    again = desk.call(*generate)
 
     assert lost.status == 3
     assert "may have been processed and charged" in lost.json["error"]
@@ -403,12 +400,12 @@ def test_a_lost_answer_without_a_key_is_settled_by_a_person(
     ],
 )
 def test_a_refusal_spends_nothing(
-    here: Here, service: Sandbox, video: str, name: str, on: str, do: str, words: str
+    desk: Desk, service: Sandbox, video: str, name: str, on: str, do: str, words: str
 ) -> None:
     wanted = (video,) if on == "generate" else (*TOOL, "--title", f"{name} too")
     with planned(service, on=on, do=do):
-        ended = here.call("video", on, *wanted, "--yes", "--json")
-    again = here.call("video", on, *wanted, "--yes", "--json")
+        ended = desk.call("video", on, *wanted, "--yes", "--json")
+    again = desk.call("video", on, *wanted, "--yes", "--json")
 
     assert ended.status == 2
     assert words in ended.err
@@ -416,16 +413,16 @@ def test_a_refusal_spends_nothing(
     assert again.status == 0, "a refusal leaves nothing to settle"
 
 
-def test_a_service_in_trouble_is_asked_later(here: Here, service: Sandbox) -> None:
+def test_a_service_in_trouble_is_asked_later(desk: Desk, service: Sandbox) -> None:
     with planned(service, on="list", do="error-before", status=503):
-        ended = here.call("video", "list", "--json")
+        ended = desk.call("video", "list", "--json")
 
     assert ended.status == 5
     assert ended.json["not_before"]
 
 
 def test_a_paid_call_under_way_is_left_only_at_the_second_signal(
-    desk: Desk, here: Here, service: Sandbox, video: str
+    desk: Desk, service: Sandbox, video: str
 ) -> None:
     before = service.calls().get("generate", 0)
     with planned(service, on="generate", do="hang"):
@@ -449,13 +446,13 @@ def test_a_paid_call_under_way_is_left_only_at_the_second_signal(
 
 
 def test_a_moment_named_by_the_service_holds_for_the_next_command(
-    here: Here, service: Sandbox, name: str
+    desk: Desk, service: Sandbox, name: str
 ) -> None:
     wanted = ("video", "create", *TOOL, "--title", name, "--yes", "--json")
     with planned(service, on="create", do="limited", retry_after=3600):
-        limited = here.call(*wanted)
+        limited = desk.call(*wanted)
     before = dict(service.calls())
-    shut = here.call("video", "list", "--json")
+    shut = desk.call("video", "list", "--json")
 
     assert (limited.status, shut.status) == (5, 5)
     assert limited.json["not_before"] == shut.json["not_before"]
@@ -463,10 +460,10 @@ def test_a_moment_named_by_the_service_holds_for_the_next_command(
     assert service.calls() == before
 
 
-def test_a_service_that_is_not_there_is_told(here: Here) -> None:
-    here.monkeypatch.setenv("CALLSHEET_BASE_URL", "http://127.0.0.1:9/api/v1")
+def test_a_service_that_is_not_there_is_told(desk: Desk) -> None:
+    desk.environ["CALLSHEET_BASE_URL"] = "http://127.0.0.1:9/api/v1"
 
-    ended = here.call("video", "list", "--json")
+    ended = desk.call("video", "list", "--json")
 
     assert ended.status == 5
     assert "could not be reached" in ended.json["error"]

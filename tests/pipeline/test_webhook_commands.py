@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import socketserver
 import stat
@@ -17,7 +16,6 @@ from sqlalchemy import create_engine
 
 from tasks.ledger.gauges import Gauging
 from tests.databases import take_ledger
-from tests.here import Here
 from tests.programs import Desk, Finished, Sandbox, sandbox
 
 #: Nothing listens there: deliveries fail at once.
@@ -31,18 +29,18 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         yield running
 
 
-def test_a_subscription_from_its_secret_to_its_end(here: Here) -> None:
-    take_ledger(here.folder)
-    made = here.call("webhooks", "create", NOWHERE, "--name", "Videos", "--json")
+def test_a_subscription_from_its_secret_to_its_end(desk: Desk) -> None:
+    take_ledger(desk.folder)
+    made = desk.call("webhooks", "create", NOWHERE, "--name", "Videos", "--json")
     webhook_id, secret = made.json["webhook_id"], made.json["secret"]
-    listed = here.call("webhooks", "list")
-    shown = here.call("webhooks", "show", webhook_id, "--json")
-    tested = here.call("webhooks", "test", webhook_id, "--json")
-    tries = here.call("webhooks", "deliveries", webhook_id, "--json")
-    table = here.call("webhooks", "deliveries", webhook_id)
-    asked = here.call("webhooks", "delete", webhook_id, "--json")
-    ended = here.call("webhooks", "delete", webhook_id, "--yes", "--json")
-    gone = here.call("webhooks", "show", webhook_id, "--json")
+    listed = desk.call("webhooks", "list")
+    shown = desk.call("webhooks", "show", webhook_id, "--json")
+    tested = desk.call("webhooks", "test", webhook_id, "--json")
+    tries = desk.call("webhooks", "deliveries", webhook_id, "--json")
+    table = desk.call("webhooks", "deliveries", webhook_id)
+    asked = desk.call("webhooks", "delete", webhook_id, "--json")
+    ended = desk.call("webhooks", "delete", webhook_id, "--yes", "--json")
+    gone = desk.call("webhooks", "show", webhook_id, "--json")
 
     assert made.status == 0, made.err
     assert made.json["events"] == ["video.ready"]
@@ -64,15 +62,15 @@ def test_a_subscription_from_its_secret_to_its_end(here: Here) -> None:
     assert gone.status == 2
     for call in (shown, listed, tested, tries, table, asked, ended, gone):
         assert secret not in call.out + call.err
-    assert not (here.folder / ".callsheet").exists(), "what pays nothing makes no ledger"
+    assert not (desk.folder / ".callsheet").exists(), "what pays nothing makes no ledger"
 
 
-def test_a_secret_may_go_to_a_file_of_its_owner_alone(here: Here) -> None:
-    made = here.call("webhooks", "create", NOWHERE, "--secret-file", "secret")
-    again = here.call("webhooks", "create", NOWHERE, "--secret-file", "secret", "--json")
-    refused = here.call("webhooks", "create", "http://example.com/", "--secret-file", "other")
+def test_a_secret_may_go_to_a_file_of_its_owner_alone(desk: Desk) -> None:
+    made = desk.call("webhooks", "create", NOWHERE, "--secret-file", "secret")
+    again = desk.call("webhooks", "create", NOWHERE, "--secret-file", "secret", "--json")
+    refused = desk.call("webhooks", "create", "http://example.com/", "--secret-file", "other")
 
-    file = here.folder / "secret"
+    file = desk.folder / "secret"
     secret = file.read_text().strip()
     assert made.status == 0, made.err
     assert len(secret) >= 16
@@ -82,26 +80,26 @@ def test_a_secret_may_go_to_a_file_of_its_owner_alone(here: Here) -> None:
     assert "was not changed" in again.err
     assert file.read_text().strip() == secret
     assert refused.status == 2
-    assert not (here.folder / "other").exists()
+    assert not (desk.folder / "other").exists()
 
 
-def test_a_person_is_shown_the_secret_once(here: Here) -> None:
-    made = here.call("webhooks", "create", NOWHERE)
+def test_a_person_is_shown_the_secret_once(desk: Desk) -> None:
+    made = desk.call("webhooks", "create", NOWHERE)
 
     webhook_id = made.out.split(":")[0]
     lines = made.out.splitlines()
     assert len(lines[lines.index("its secret, which will not be shown again:") + 1]) >= 16
     assert made.out.count(lines[-1]) == 1
-    assert here.call("webhooks", "show", webhook_id).status == 0
+    assert desk.call("webhooks", "show", webhook_id).status == 0
 
 
-def test_a_subscription_is_changed(here: Here) -> None:
-    made = here.call("webhooks", "create", NOWHERE, "--event", "video.ready", "--json")
+def test_a_subscription_is_changed(desk: Desk) -> None:
+    made = desk.call("webhooks", "create", NOWHERE, "--event", "video.ready", "--json")
     webhook_id = made.json["webhook_id"]
 
-    renamed = here.call("webhooks", "edit", webhook_id, "--name", "New", "--disable", "--json")
-    enabled = here.call("webhooks", "edit", webhook_id, "--set", "is_active=true", "--json")
-    nothing = here.call("webhooks", "edit", webhook_id)
+    renamed = desk.call("webhooks", "edit", webhook_id, "--name", "New", "--disable", "--json")
+    enabled = desk.call("webhooks", "edit", webhook_id, "--set", "is_active=true", "--json")
+    nothing = desk.call("webhooks", "edit", webhook_id)
 
     assert renamed.json["name"] == "New"
     assert renamed.json["active"] is False
@@ -111,11 +109,11 @@ def test_a_subscription_is_changed(here: Here) -> None:
     assert "nothing to change" in nothing.err
 
 
-def test_what_the_service_refuses_is_told(here: Here, service: Sandbox) -> None:
-    bad = here.call("webhooks", "create", "ftp://example.com", "--json")
-    unknown = here.call("webhooks", "create", NOWHERE, "--event", "video.eaten", "--json")
-    here.monkeypatch.setenv("CALLSHEET_API_KEY", service.ready["keys"]["read"])
-    unscoped = here.call("webhooks", "create", NOWHERE, "--json")
+def test_what_the_service_refuses_is_told(desk: Desk, service: Sandbox) -> None:
+    bad = desk.call("webhooks", "create", "ftp://example.com", "--json")
+    unknown = desk.call("webhooks", "create", NOWHERE, "--event", "video.eaten", "--json")
+    desk.environ["CALLSHEET_API_KEY"] = service.ready["keys"]["read"]
+    unscoped = desk.call("webhooks", "create", NOWHERE, "--json")
 
     assert [call.status for call in (bad, unknown, unscoped)] == [2, 2, 2]
     assert "400" in bad.json["error"]
@@ -124,10 +122,10 @@ def test_what_the_service_refuses_is_told(here: Here, service: Sandbox) -> None:
     assert "callsheet login --scopes" in unscoped.err
 
 
-def test_a_lost_answer_says_that_a_secret_may_be_lost(here: Here) -> None:
+def test_a_lost_answer_says_that_a_secret_may_be_lost(desk: Desk) -> None:
     with _hanging_up() as (address, heard):
-        here.monkeypatch.setenv("CALLSHEET_BASE_URL", address)
-        lost = here.call("webhooks", "create", NOWHERE, "--secret-file", "kept", "--json")
+        desk.environ["CALLSHEET_BASE_URL"] = address
+        lost = desk.call("webhooks", "create", NOWHERE, "--secret-file", "kept", "--json")
 
     assert lost.status == 3
     assert lost.json["exit"] == 3
@@ -135,11 +133,11 @@ def test_a_lost_answer_says_that_a_secret_may_be_lost(here: Here) -> None:
     assert "callsheet webhooks list" in lost.err
     assert len(heard) == 1, "it is sent once"
     assert heard[0].startswith(b"POST /api/v1/webhooks ")
-    assert not (here.folder / "kept").exists()
+    assert not (desk.folder / "kept").exists()
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory, service: Sandbox) -> Iterator[Desk]:
+def receiving(tmp_path_factory: pytest.TempPathFactory, service: Sandbox) -> Iterator[Desk]:
     """A folder where a receiver is at work, at the address that the service is told."""
     desk = _with_address(tmp_path_factory.mktemp("office"), service)
     receiver = desk.start("receive", "--json")
@@ -154,12 +152,12 @@ def desk(tmp_path_factory: pytest.TempPathFactory, service: Sandbox) -> Iterator
 
 
 @pytest.fixture
-def office(desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
-    """The same folder, with the command line in this process."""
-    return Here(desk.folder, monkeypatch, capsys).work_with(desk.environ)
+def office(receiving: Desk) -> Desk:
+    """The same folder, whose settings a test may change."""
+    return Desk(receiving.folder, dict(receiving.environ))
 
 
-def test_a_subscription_is_made_once_by_whoever_comes_first(office: Here) -> None:
+def test_a_subscription_is_made_once_by_whoever_comes_first(office: Desk) -> None:
     first = office.call("webhooks", "ensure", "--json")
     again = office.call("webhooks", "ensure", "--json")
     told = office.call("webhooks", "ensure")
@@ -176,7 +174,7 @@ def test_a_subscription_is_made_once_by_whoever_comes_first(office: Here) -> Non
     _says_no_secret(office, first, again, told)
 
 
-def test_a_secret_is_replaced_by_hand(office: Here) -> None:
+def test_a_secret_is_replaced_by_hand(office: Desk) -> None:
     before = office.call("webhooks", "ensure", "--json")
     after = office.call("webhooks", "rotate", "--json")
 
@@ -186,7 +184,7 @@ def test_a_secret_is_replaced_by_hand(office: Here) -> None:
     _says_no_secret(office, after)
 
 
-def test_how_it_stands_is_shown(office: Here) -> None:
+def test_how_it_stands_is_shown(office: Desk) -> None:
     made = office.call("webhooks", "ensure", "--json")
     shown = office.call("webhooks", "status", "--json")
     told = office.call("webhooks", "status")
@@ -196,7 +194,10 @@ def test_how_it_stands_is_shown(office: Here) -> None:
 
     (one,) = shown.json["subscriptions"]
     assert (shown.status, shown.json["problems"]) == (0, [])
-    assert shown.json["receiver"] == {"address": _address(), "answers": True}
+    assert shown.json["receiver"] == {
+        "address": office.environ["CALLSHEET_RECEIVER"],
+        "answers": True,
+    }
     assert one["webhook_id"] == made.json["webhook_id"]
     assert (one["active"], one["secret"]) == (True, "here")
     assert one["last_heard"] is not None
@@ -222,7 +223,7 @@ KILLS = [
 
 @pytest.mark.parametrize(("verb", "point"), KILLS, ids=lambda word: word.partition(": ")[2] or word)
 def test_a_kill_at_any_point_leaves_one_that_is_heard(
-    desk: Desk, office: Here, tmp_path: Path, verb: str, point: str
+    office: Desk, tmp_path: Path, verb: str, point: str
 ) -> None:
     if verb == "ensure":
         for webhook_id in _webhooks(office):
@@ -231,7 +232,7 @@ def test_a_kill_at_any_point_leaves_one_that_is_heard(
         assert office.call("webhooks", "ensure").status == 0
     order = {"trace": str(tmp_path / "trace"), "point": point, "nth": 1, "linger": 0.0}
 
-    killed = desk.call("webhooks", verb, hook=order)
+    killed = office.call("webhooks", verb, hook=order)
     after = office.call("webhooks", "ensure", "--json")
     shown = office.call("webhooks", "status", "--json")
 
@@ -246,8 +247,9 @@ def test_a_kill_at_any_point_leaves_one_that_is_heard(
 
 
 @pytest.mark.slow
-def test_without_a_receiver_it_says_how_to_start_one(here: Here, service: Sandbox) -> None:
-    alone_there = here.work_with(_with_address(here.folder, service).environ)
+def test_without_a_receiver_it_says_how_to_start_one(desk: Desk, service: Sandbox) -> None:
+    alone_there = _with_address(desk.folder, service)
+    address = alone_there.environ["CALLSHEET_RECEIVER"]
 
     alone = alone_there.call("webhooks", "ensure", "--json")
     shown = alone_there.call("webhooks", "status")
@@ -255,15 +257,15 @@ def test_without_a_receiver_it_says_how_to_start_one(here: Here, service: Sandbo
     assert alone.status == 3
     assert "was not heard within 10 s" in alone.json["trouble"]
     assert "`callsheet receive`" in alone.err
-    assert _address() in alone.err
+    assert address in alone.err
     assert shown.status == 3
-    assert f"no receiver answers at {_address()}" in shown.out
+    assert f"no receiver answers at {address}" in shown.out
     assert "Failed for wh_" in shown.out
 
 
-def test_without_an_address_nothing_is_made(here: Here) -> None:
+def test_without_an_address_nothing_is_made(desk: Desk) -> None:
     for verb in ("ensure", "rotate", "status"):
-        refused = here.call("webhooks", verb)
+        refused = desk.call("webhooks", verb)
 
         assert refused.status == 2
         assert "CALLSHEET_WEBHOOK_URL is not set" in refused.err
@@ -274,30 +276,26 @@ def _with_address(folder: Path, service: Sandbox) -> Desk:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{bound.getsockname()[1]}"
-    here = {"CALLSHEET_RECEIVER": address, "CALLSHEET_WEBHOOK_URL": f"http://{address}"}
-    return Desk(folder, {**service.environ, **here})
+    ours = {"CALLSHEET_RECEIVER": address, "CALLSHEET_WEBHOOK_URL": f"http://{address}"}
+    return Desk(folder, {**service.environ, **ours})
 
 
-def _address() -> str:
-    return os.environ["CALLSHEET_RECEIVER"]
-
-
-def _webhooks(office: Here) -> list[str]:
+def _webhooks(office: Desk) -> list[str]:
     """Return the ids of what the service has under the address of an office."""
     listed = office.call("webhooks", "list", "--json").json["webhooks"]
-    ours = os.environ["CALLSHEET_WEBHOOK_URL"] + "/"
+    ours = office.environ["CALLSHEET_WEBHOOK_URL"] + "/"
     return [one["webhook_id"] for one in listed if one["url"].startswith(ours)]
 
 
-def _secrets(office: Here) -> list[Path]:
+def _secrets(office: Desk) -> list[Path]:
     return sorted((office.folder / ".callsheet" / "webhooks").glob("*.json"))
 
 
-def _secret_file(office: Here, nonce: str) -> Path:
+def _secret_file(office: Desk, nonce: str) -> Path:
     return office.folder / ".callsheet" / "webhooks" / f"{nonce}.json"
 
 
-def _says_no_secret(office: Here, *calls: Finished) -> None:
+def _says_no_secret(office: Desk, *calls: Finished) -> None:
     for path in _secrets(office):
         secret = json.loads(path.read_text())["secret"]
         assert len(secret) >= 16

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.here import Here
-from tests.programs import simple_sheet
+from tests.programs import Desk, simple_sheet
 
 TOML = """\
 [inbox.{name}]
@@ -59,63 +58,63 @@ class Listener:
 
 
 @pytest.fixture
-def listener(here: Here, name: str) -> Iterator[Listener]:
-    (here.folder / "sheets").mkdir()
-    (here.folder / "nights.toml").write_text(TOML.format(name=name))
+def listener(desk: Desk, name: str) -> Iterator[Listener]:
+    (desk.folder / "sheets").mkdir()
+    (desk.folder / "nights.toml").write_text(TOML.format(name=name))
     found = Listener()
-    here.monkeypatch.setenv("NIGHT_HOOK", f"json://{found.place}/hook")
-    here.monkeypatch.setenv("NIGHT_PING", f"http://{found.place}/ping")
+    desk.environ["NIGHT_HOOK"] = f"json://{found.place}/hook"
+    desk.environ["NIGHT_PING"] = f"http://{found.place}/ping"
     yield found
     found.close()
 
 
-def drop(here: Here, name: str) -> None:
+def drop(desk: Desk, name: str) -> None:
     """Put a sheet into the inbox, as of a minute ago: it is whole at the first look."""
-    sheet = here.folder / "sheets" / f"{name}.csv"
+    sheet = desk.folder / "sheets" / f"{name}.csv"
     sheet.write_text(simple_sheet(1))
     os.utime(sheet, (time.time() - 60,) * 2)
 
 
 def test_a_night_is_told_once_and_one_without_anything_new_not_at_all(
-    here: Here, listener: Listener, name: str
+    desk: Desk, listener: Listener, name: str
 ) -> None:
-    drop(here, name)
+    drop(desk, name)
 
-    assert here.call("nightly", name).status == 0
+    assert desk.call("nightly", name, here=True).status == 0
 
     start, (place, subject), end = listener.take()
     assert (start[0], end[0]) == ("/ping/start", "/ping")
     assert (place, subject) == ("/hook", f"{name}: 1 of 1 video ready, 15 credits")
-    again = here.call("nightly", name, "--json")
+    again = desk.call("nightly", name, "--json", here=True)
     assert (again.status, again.json["charged"]) == (0, 0)
     assert [path for path, _ in listener.take()] == ["/ping/start", "/ping"]
-    due = here.call("nights", "digest", "--json")
+    due = desk.call("nights", "digest", "--json")
     assert (due.status, due.json) == (0, {"sent": []})
     assert listener.take() == []
 
 
 def test_a_night_that_fails_as_a_whole_is_an_alarm(
-    here: Here, listener: Listener, name: str
+    desk: Desk, listener: Listener, name: str
 ) -> None:
-    drop(here, name)
-    (here.folder / "no-folder").write_text("a file")
-    here.monkeypatch.setenv("CALLSHEET_STORE", str(here.folder / "no-folder" / "videos"))
+    drop(desk, name)
+    (desk.folder / "no-folder").write_text("a file")
+    desk.environ["CALLSHEET_STORE"] = str(desk.folder / "no-folder" / "videos")
 
-    assert here.call("nightly", name).status == 2
+    assert desk.call("nightly", name, here=True).status == 2
 
     found = listener.take()
     assert [path for path, _ in found] == ["/ping/start", "/ping/fail", "/hook"]
     assert found[-1][1].startswith(f"{name}: the nightly run failed")
 
 
-def test_a_sample_goes_to_every_address_and_shows_none(here: Here, listener: Listener) -> None:
-    done = here.call("nights", "test", "--json")
+def test_a_sample_goes_to_every_address_and_shows_none(desk: Desk, listener: Listener) -> None:
+    done = desk.call("nights", "test", "--json")
 
     (sent,) = done.json["sent"]
     assert (done.status, sent["sent"], sent["kind"]) == (0, True, "sample")
     assert listener.place not in done.out + done.err
     ((place, _),) = listener.take()
     assert place == "/hook"
-    here.monkeypatch.setenv("NIGHT_HOOK", "json://127.0.0.1:9/hook")
-    failed = here.call("nights", "test", "--json")
+    desk.environ["NIGHT_HOOK"] = "json://127.0.0.1:9/hook"
+    failed = desk.call("nights", "test", "--json")
     assert (failed.status, failed.json["sent"][0]["sent"]) == (1, False)

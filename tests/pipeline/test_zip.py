@@ -9,18 +9,17 @@ from zipfile import ZIP_STORED, ZipFile
 
 import pytest
 
-from tests.here import Here
-from tests.programs import simple_sheet
+from tests.programs import Desk, simple_sheet
 
 
 @pytest.fixture
-def made(here: Here, name: str) -> Path:
+def made(desk: Desk, name: str) -> Path:
     """The folder of a campaign with r001 to r003, of which r002 is kept."""
-    sheet = here.folder / f"{name}.csv"
+    sheet = desk.folder / f"{name}.csv"
     sheet.write_text(simple_sheet(3, columns=",tags", cells=",new"))
-    assert here.call("run", sheet.name, "--yes", "--without-prefect").status == 0
-    assert here.call("review", name, "r002", "keep").status == 0
-    return here.folder / "deliveries" / name
+    assert desk.call("run", sheet.name, "--yes", "--without-prefect").status == 0
+    assert desk.call("review", name, "r002", "keep").status == 0
+    return desk.folder / "deliveries" / name
 
 
 def status_of(archive: ZipFile, name: str) -> dict[str, dict[str, str]]:
@@ -38,12 +37,12 @@ def status_of(archive: ZipFile, name: str) -> dict[str, dict[str, str]]:
     ],
 )
 def test_the_zip_has_what_was_chosen(
-    here: Here, made: Path, name: str, words: tuple[str, ...], rows: set[str]
+    desk: Desk, made: Path, name: str, words: tuple[str, ...], rows: set[str]
 ) -> None:
-    ended = here.call("export", name, "--zip", "v.zip", *words, "--json")
+    ended = desk.call("export", name, "--zip", "v.zip", *words, "--json")
 
     assert (ended.status, ended.json["videos"], ended.json["missing"]) == (0, len(rows), [])
-    with ZipFile(here.folder / "v.zip") as archive:
+    with ZipFile(desk.folder / "v.zip") as archive:
         assert archive.testzip() is None
         kinds = ("mp4", "srt", "vtt")
         files = {f"{row}/{row}-take1.{kind}" for row in rows for kind in kinds}
@@ -59,19 +58,19 @@ def test_the_zip_has_what_was_chosen(
 
 
 def test_what_is_missing_or_damaged_is_told_in_the_zip_and_by_the_exit_status(
-    here: Here, made: Path, name: str
+    desk: Desk, made: Path, name: str
 ) -> None:
     (made / "r001" / "r001-take1.srt").unlink()
     (made / "r003" / "r003-take1.mp4").write_bytes(b"half a video")
 
-    ended = here.call("export", name, "--zip", "v.zip", "--json")
+    ended = desk.call("export", name, "--zip", "v.zip", "--json")
 
     assert (ended.status, ended.json["videos"]) == (3, 2)
     assert ended.json["missing"] == [
         f"{name}/r001/r001-take1.srt", f"{name}/r003/r003-take1.mp4",
     ]  # fmt: skip
     assert f"callsheet verify {name} --repair" in ended.err
-    with ZipFile(here.folder / "v.zip") as archive:
+    with ZipFile(desk.folder / "v.zip") as archive:
         assert not set(ended.json["missing"]) & set(archive.namelist())
         status = status_of(archive, name)
     assert status["r001"]["cs_file_srt"] == "MISSING: it is not in the store"
@@ -91,7 +90,7 @@ def test_what_is_missing_or_damaged_is_told_in_the_zip_and_by_the_exit_status(
     ],
 )
 def test_what_cannot_be_meant_is_refused_and_writes_nothing(
-    here: Here, made: Path, name: str, words: tuple[str, ...]
+    desk: Desk, made: Path, name: str, words: tuple[str, ...]
 ) -> None:
-    assert here.call("export", name, *words).status == 2
-    assert not list(here.folder.glob("*v.zip*"))
+    assert desk.call("export", name, *words).status == 2
+    assert not list(desk.folder.glob("*v.zip*"))

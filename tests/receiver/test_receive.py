@@ -13,7 +13,6 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.here import Here
 from tests.launcher import Process
 from tests.programs import Desk
 from tests.receiver.hearing import SECRET, body_about, read_inbox
@@ -47,13 +46,11 @@ def ended(process: Process, number: signal.Signals) -> tuple[int, str, str]:
 
 
 @pytest.fixture
-def here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Here:
-    return Here(tmp_path, monkeypatch, capsys).work_with(FREE)
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path, dict(FREE))
 
 
-def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, here: Here) -> None:
+def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, desk: Desk) -> None:
     more = {
         "CALLSHEET_WEBHOOK_URL": "https://videos.example/hooks",
         "CALLSHEET_METRICS": "127.0.0.1:0",
@@ -68,7 +65,7 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, here: Here) -> None:
         assert post(place, body).status == 200
         assert post(place, body, signed=signature(body, "another")).status == 401
         assert send(place, head(b"x" * 10**6)).status == 413
-        is_refused_beside(here, place, tmp_path)
+        is_refused_beside(desk, place, tmp_path)
         tells_metrics_elsewhere(said)
         status, out, err = ended(process, signal.SIGTERM)
 
@@ -90,24 +87,24 @@ def tells_metrics_elsewhere(said: Mapping[str, str]) -> None:
     assert httpx.get(f"{said['receiver']}/metrics").status_code == 405
 
 
-def is_refused_beside(here: Here, place: tuple[str, int], folder: Path) -> None:
+def is_refused_beside(desk: Desk, place: tuple[str, int], folder: Path) -> None:
     """A second one says whose the first is, and goes."""
-    here.monkeypatch.setenv("CALLSHEET_RECEIVER", f"127.0.0.1:{place[1]}")
-    same = here.call("receive", "--json")
-    here.monkeypatch.setenv("CALLSHEET_LEDGER", f"sqlite:///{folder / 'other.db'}")
-    other = here.call("receive", "--json")
+    desk.environ["CALLSHEET_RECEIVER"] = f"127.0.0.1:{place[1]}"
+    same = desk.call("receive", "--json", here=True)
+    desk.environ["CALLSHEET_LEDGER"] = f"sqlite:///{folder / 'other.db'}"
+    other = desk.call("receive", "--json", here=True)
 
     assert (same.status, other.status) == (2, 2)
     assert "for this ledger answers" in same.json["error"]
     assert "for another ledger answers" in other.json["error"]
 
 
-def test_a_port_of_another_program_is_told_as_such(here: Here) -> None:
+def test_a_port_of_another_program_is_told_as_such(desk: Desk) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"
         other.settimeout(0)
-        here.monkeypatch.setenv("CALLSHEET_RECEIVER", address)
-        refused = here.call("receive")
+        desk.environ["CALLSHEET_RECEIVER"] = address
+        refused = desk.call("receive", here=True)
 
     assert refused.status == 2
     assert f"another program has {address}" in refused.err
@@ -119,9 +116,9 @@ def test_a_port_of_another_program_is_told_as_such(here: Here) -> None:
     ["8790", "localhost", "127.0.0.1:", ":8790", "127.0.0.1:65536", "::1:8790", "192.0.2.7:8790",
      "nowhere.invalid:8790", "127.0.0.1:²"],
 )  # fmt: skip
-def test_an_address_that_cannot_be_is_refused_with_a_remedy(here: Here, address: str) -> None:
-    here.monkeypatch.setenv("CALLSHEET_RECEIVER", address)
-    refused = here.call("receive", "--json")
+def test_an_address_that_cannot_be_is_refused_with_a_remedy(desk: Desk, address: str) -> None:
+    desk.environ["CALLSHEET_RECEIVER"] = address
+    refused = desk.call("receive", "--json", here=True)
 
     assert refused.status == 2
     assert address in refused.json["error"]

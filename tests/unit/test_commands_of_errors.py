@@ -13,7 +13,7 @@ from callsheet.deployments.parser import build_parser
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.runtime.suggest import remember_typed
 from tests.campaigns import Stage, brief
-from tests.here import Here
+from tests.programs import Desk
 
 #: What is typed, in a folder with a sheet, a bad sheet, a profile and a campaign; and the command
 #: that the error ends with.
@@ -45,11 +45,9 @@ ERRORS = {
 
 
 @pytest.fixture
-async def here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Here:
+async def desk(tmp_path: Path) -> Desk:
     """A folder with a campaign, and no service."""
-    made = Here(tmp_path, monkeypatch, capsys).work_with({"XDG_CONFIG_HOME": str(tmp_path / "c")})
+    made = Desk(tmp_path, {"XDG_CONFIG_HOME": str(tmp_path / "c")})
     (tmp_path / ".callsheet").mkdir()
     async with await open_ledger(f"sqlite:///{tmp_path}/.callsheet/ledger.db") as ledger:
         await Stage.set(ledger, brief("lamp"))
@@ -68,10 +66,10 @@ def ending(said: str) -> str:
     return found[-1] if found else said
 
 
-def test_an_error_ends_with_the_command_to_type(here: Here) -> None:
+def test_an_error_ends_with_the_command_to_type(desk: Desk) -> None:
     for file in ("spring.csv", "bad.csv"):
-        assert (here.folder / file).exists()
-    ended = {typed: here.call(*shlex.split(typed)) for typed in ERRORS}
+        assert (desk.folder / file).exists()
+    ended = {typed: desk.call(*shlex.split(typed)) for typed in ERRORS}
 
     assert {typed: ending(done.err) for typed, done in ended.items()} == ERRORS
     assert {done.status for done in ended.values()} == {2}

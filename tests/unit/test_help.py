@@ -11,15 +11,13 @@ from callsheet.tasks.ledger.reviews import REASONS
 from callsheet.tasks.ledger.values import STATES
 from callsheet.tasks.runtime.known_settings import KNOWN
 from callsheet.tasks.sheet.json_schema import sheet_schema
-from tests.here import Here
+from tests.programs import Desk
 
 
 @pytest.fixture
-def here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Here:
+def desk(tmp_path: Path) -> Desk:
     """An empty folder."""
-    return Here(tmp_path, monkeypatch, capsys).work_with({})
+    return Desk(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -34,12 +32,12 @@ def here(
         ("nightly run", {("word", "inbox, nightly run")}),
     ],
 )
-def test_a_word_is_explained(here: Here, typed: str, answers: set[tuple[str, str]]) -> None:
-    done = here.call("help", *typed.split(), "--json")
+def test_a_word_is_explained(desk: Desk, typed: str, answers: set[tuple[str, str]]) -> None:
+    done = desk.call("help", *typed.split(), "--json")
 
     assert done.status == 0
     assert {(one["kind"], one["word"]) for one in done.json["answers"]} == answers
-    assert list(here.folder.iterdir()) == []
+    assert list(desk.folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -53,23 +51,23 @@ def test_a_word_is_explained(here: Here, typed: str, answers: set[tuple[str, str
         ("reasons", [*REASONS]),
     ],
 )
-def test_a_kind_lists_all_of_its_words(here: Here, kind: str, words: list[str]) -> None:
-    done = here.call("help", *kind.split(), "--json")
+def test_a_kind_lists_all_of_its_words(desk: Desk, kind: str, words: list[str]) -> None:
+    done = desk.call("help", *kind.split(), "--json")
 
     assert [one["word"] for one in done.json["answers"]] == words
 
 
-def test_an_unknown_word_gets_the_nearest_ones(here: Here) -> None:
-    near, far = here.call("help", "deliverd"), here.call("help", "xyzzy")
-    alone = here.call("help")
+def test_an_unknown_word_gets_the_nearest_ones(desk: Desk) -> None:
+    near, far = desk.call("help", "deliverd"), desk.call("help", "xyzzy")
+    alone = desk.call("help")
 
     assert (near.status, "the nearest are delivered" in near.err) == (2, True)
     assert (far.status, "`callsheet help`" in far.err) == (2, True)
     assert (alone.status, "exit statuses" in alone.out) == (0, True)
 
 
-def test_the_first_help_has_the_main_job_and_all_the_rest_by_group(here: Here) -> None:
-    first, whole = here.call("--help").out, here.call("help", "all").out
+def test_the_first_help_has_the_main_job_and_all_the_rest_by_group(desk: Desk) -> None:
+    first, whole = desk.call("--help").out, desk.call("help", "all").out
 
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
     assert len(MAIN) == 10
@@ -81,9 +79,9 @@ def test_the_first_help_has_the_main_job_and_all_the_rest_by_group(here: Here) -
 
 @pytest.mark.parametrize(("command", "more"), [("run", "--at-limit"), ("plan", "--delimiter")])
 def test_a_command_with_many_options_shows_the_first_ones_first(
-    here: Here, command: str, more: str
+    desk: Desk, command: str, more: str
 ) -> None:
-    short, whole = here.call(command, "--help").out, here.call("help", command).out
+    short, whole = desk.call(command, "--help").out, desk.call("help", command).out
 
     assert "--budget N" in short
     assert f"more options: callsheet help {command}" in short

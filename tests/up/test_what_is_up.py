@@ -26,7 +26,7 @@ from callsheet.deployments.up.up_file import (
     what_is_up,
     write_up,
 )
-from tests.here import Here
+from tests.programs import Desk
 
 PARTS = {
     "prefect": KeptPart(state="up", since=1.0, log="log", address="http://127.0.0.1:4200"),
@@ -70,10 +70,8 @@ def test_commands_are_led_to_parts_that_are_up(tmp_path: Path) -> None:
         assert NOW.address("board") is None
 
 
-def test_the_status_says_who_is_suspended_or_silent_and_not_since_when(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    here = Here(tmp_path, monkeypatch, capsys).work_with({})
+def test_the_status_says_who_is_suspended_or_silent_and_not_since_when(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
     sleeping = [sys.executable, "-c", "import time; time.sleep(600)"]
     with subprocess.Popen(sleeping) as worker, socket.create_server(("127.0.0.1", 0)) as silent:
         worker.send_signal(signal.SIGSTOP)
@@ -84,7 +82,7 @@ def test_the_status_says_who_is_suspended_or_silent_and_not_since_when(
         }
         with holding(tmp_path / ".callsheet"):
             write_up(tmp_path / ".callsheet", replace(NOW, parts=parts, ready=True))
-            status = here.call("up", "--status")
+            status = desk.call("up", "--status", here=True)
         worker.kill()
 
     assert status.status == 1
