@@ -18,6 +18,7 @@ from tests.torture.trial import Trial, attempt
 Plant = Callable[[Evidence], Evidence]
 
 
+@pytest.mark.merge
 def test_a_second_charge_at_the_service_is_found(here: Stand) -> None:
     # The answer to a create is lost, and the service forgets its key before it comes again.
     forgets = (

@@ -56,6 +56,7 @@ def test_a_kill_at_any_point_costs_nothing_but_time(here: Stand, reference: Tria
     assert not broken, "\n".join(broken)
 
 
+@pytest.mark.merge
 def test_every_point_in_the_source_is_visited(here: Stand, reference: Trial) -> None:
     seen = visited(reference)
     with moto_s3() as bucket:
@@ -69,6 +70,7 @@ def test_every_point_in_the_source_is_visited(here: Stand, reference: Trial) -> 
     assert RECORDED - {point.partition(" (")[2].rstrip(")") for point in seen} == set()
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("scenario", "points"),
     [

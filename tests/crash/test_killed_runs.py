@@ -10,11 +10,14 @@ import hashlib
 import random
 from pathlib import Path
 
+import pytest
+
 from tests.programs import Desk, kill_at_call, sandbox, simple_sheet
 
 ROWS, KILLS = 60, 5
 
 
+@pytest.mark.merge
 def test_five_kills_cost_nothing_but_time(tmp_path: Path) -> None:
     seed = random.randrange(10**6)
     print(f"the seed of the moments is {seed}")

@@ -52,6 +52,7 @@ def desk(tmp_path: Path, service: Sandbox, postgres: PostgresServer) -> Desk:
     return Desk(tmp_path, {**service.environ, **environ})
 
 
+@pytest.mark.merge
 async def test_workers_look_once_at_each_video_that_they_hear_of(
     desk: Desk, service: Sandbox
 ) -> None:

@@ -115,7 +115,9 @@ async def until_it_has_some(run: Run) -> None:
             return
 
 
-@pytest.mark.parametrize("what", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "what", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.merge)]
+)
 async def test_what_a_worker_leaves_is_taken_up(
     desk: Desk, processes: Processes, service: Sandbox, what: signal.Signals
 ):
