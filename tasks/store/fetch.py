@@ -36,8 +36,6 @@ _POLICY = RetryPolicy(first=0.5, longest=30.0, jitter=0.5)
 _PROGRESS = 1024 * 1024
 #: A server that asks for a longer rest than this is left to a later run.
 _LONGEST_WAIT = 300.0
-#: A video of so many bytes is hashed and written in less time than a thread takes to be told of it.
-_SMALL = 256 * 1024
 _THREADS = 8
 
 
@@ -80,24 +78,12 @@ class Fetcher:
         Raises VideoError for bytes that are no video, StoreError when the bytes or the room for
         them cannot be had, and whatever `fresh_url` raises.
         """
-        # Names are made and changed in threads: while the disk syncs other videos, they wait for
-        # it.
-        part = await self._opened(name)
+        part = Part(self._spool, name)
         try:
             await self._fill(part, fresh_url)
-            return await _ended(self._run(part.finish))
+            return await self._run(part.finish)
         finally:
             part.close()
-
-    async def _opened(self, name: str) -> Part:
-        opening = self._run(lambda: Part(self._spool, name))
-        try:
-            return await _ended(opening)
-        except asyncio.CancelledError:
-            if opening.exception() is None:
-                # No one else may have it for as long as it is open.
-                opening.result().close()
-            raise
 
     async def _fill(self, part: Part, fresh_url: FreshUrl) -> None:
         trouble: Trouble | None = None
@@ -108,7 +94,7 @@ class Fetcher:
             trouble = await self._attempt(part, url)
             if trouble is None:
                 return
-            await self._flush(part)
+            await self._run(part.flush)
             if part.size >= far + _PROGRESS:
                 failures, far = 0, part.size
             failures += 1
@@ -136,7 +122,7 @@ class Fetcher:
             return Trouble(f"the connection broke ({type(error).__name__})")
         if trouble is None and part.source.total is None:
             # Only the video itself can tell whether it is whole. Others are written at the end.
-            await self._flush(part)
+            await self._run(part.flush)
         return trouble or await check_whole(part)
 
     async def _take(self, part: Part, answer: Answer) -> Trouble | None:
@@ -159,17 +145,22 @@ class Fetcher:
             body.take(chunk)
             if part.pending >= BLOCK:
                 # The next block is received meanwhile.
-                await self._flush(part)
+                await self._run(part.flush)
         return body.end()
 
-    async def _flush(self, part: Part) -> None:
-        if part.pending > _SMALL:
-            await _ended(self._run(part.flush))
-        else:
-            part.flush()
+    async def _run(self, work: Callable[[], T]) -> T:
+        """Do in a thread what waits for the disk: names are made and changed there, too.
 
-    def _run(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        return asyncio.get_running_loop().run_in_executor(self._threads, work)
+        It comes to its end also when this is cancelled: its file is about to be closed.
+        """
+        working = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        try:
+            await asyncio.wait({working})
+        except asyncio.CancelledError:
+            await asyncio.wait({working})
+            working.exception()  # what was cancelled has no use for it
+            raise
+        return working.result()
 
     @cached_property
     def _redirects(self) -> Redirects:
@@ -181,17 +172,6 @@ class Fetcher:
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(_THREADS, thread_name_prefix="callsheet-spool")
-
-
-async def _ended(writing: asyncio.Future[T]) -> T:
-    """Wait for a thread to end, also when cancelled: its file is about to be closed."""
-    try:
-        await asyncio.wait({writing})
-    except asyncio.CancelledError:
-        await asyncio.wait({writing})
-        writing.exception()  # what was cancelled has no use for it
-        raise
-    return writing.result()
 
 
 def _resuming(part: Part) -> dict[str, str]:

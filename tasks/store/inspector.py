@@ -92,7 +92,7 @@ class Inspector:
 
     async def _apart(self, path: Path, pictures: Wanted) -> Inspection | None:
         """Return None where a video has to be inspected here."""
-        seconds = self._timeout + await asyncio.to_thread(_size_of, path) / _PACE
+        seconds = self._timeout + _size_of(path) / _PACE
         async with self._slots:
             # A process can end for reasons of its own, also while it waits; a fresh one does not.
             for fresh in (False, True):

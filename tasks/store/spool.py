@@ -48,29 +48,24 @@ class SpooledFile:
 
 
 class Part:
-    """One unfinished download. Only one process holds it at a time."""
+    """One unfinished download, with a file from its first `flush` on.
+
+    Only one process has that file at a time. What is small is written once, when all of it is here.
+    """
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder = folder
         # Texts and no Paths: half of what a small video costs here would be the making of them.
         self._final = os.path.join(folder, spool_name(name))
         self._part = f"{self._final}.part"
-        with disk_trouble(_DISK, folder):
-            file = _opened(folder, self._part)
-            if file is None:
-                message = f"another run is downloading {spool_name(name)}; it is left to that run"
-                raise StoreError(message)
-            # What a killed process left: nothing tells whether all of it reached the disk.
-            if os.fstat(file.fileno()).st_size:
-                file.truncate(0)
-        self._file = file
-        self._unfinished = True
+        self._file: io.FileIO | None = None
         self._busy = threading.Lock()
-        crashpoint("spool: the part is open")
         self._pending: list[bytes] = []
         #: Bytes taken in all, and those of them not yet handed on.
         self.size = self.pending = 0
         self._start_over(Source())
+        with disk_trouble(_DISK, folder):
+            make_private(folder)
 
     @property
     def path(self) -> Path:
@@ -79,12 +74,11 @@ class Part:
 
     def begin(self, source: Source) -> None:
         """Forget every byte and expect `source` from its first one."""
-        if self.size:
+        if self._file is not None:
             with disk_trouble(_DISK, self.folder):
                 self._file.truncate(0)
                 self._file.seek(0)
-                self._start_over(source)
-        self.source = source
+        self._start_over(source)
 
     def restart(self) -> None:
         """Forget every byte; the next answer says what to expect."""
@@ -102,43 +96,63 @@ class Part:
         self.size += len(data)
 
     def flush(self) -> None:
-        """Hand what was taken to the digest and the disk; may run in a thread."""
+        """Hand what was taken to the digest and the disk; to be run in a thread.
+
+        Raises StoreError where another process has the file.
+        """
         with self._busy:
             if not self._pending:
                 return
+            file = self._file = self._file or self._opened()
             # One piece: for each the interpreter would be let go of twice, and waited for.
             data = b"".join(self._pending)
             self._pending, self.pending = [], 0
             self._sha256.update(data)
             with disk_trouble(_DISK, self.folder):
-                written = self._file.write(data)
+                written = file.write(data)
                 while written < len(data):
-                    written += self._file.write(data[written:])
+                    written += file.write(data[written:])
             crashpoint("spool: a block is written")
 
     def finish(self) -> SpooledFile:
-        """Close the whole file under its own name."""
+        """Close the whole file under its own name; there is something in it."""
         self.flush()
         crashpoint("spool: every byte is there")
-        with disk_trouble(_DISK, self.folder):
-            let_go_for_rename(self._file)
-            os.replace(self._part, self._final)
-            self._unfinished = False
-        crashpoint("spool: the video has its name")
-        self.close()
+        with self._busy:
+            assert self._file is not None, "an empty file is no video"
+            with disk_trouble(_DISK, self.folder):
+                let_go_for_rename(self._file)
+                os.replace(self._part, self._final)
+            crashpoint("spool: the video has its name")
+            self._file.close()
+            self._file = None
         digest = self._sha256.hexdigest()
         return SpooledFile(Path(self._final), self.size, digest, self.source.content_type)
 
     def close(self) -> None:
-        """Let go of the file, and of the lock with it; one that is not finished goes."""
+        """Let go of a file that is not finished, and of the lock with it; the file goes."""
         # Not under a thread that writes: its bytes could end in a file that is opened meanwhile.
         with self._busy:
-            if self._unfinished:
-                self._unfinished = False
-                let_go_for_rename(self._file)
-                with suppress(OSError):
-                    os.unlink(self._part)
+            if self._file is None:
+                return
+            let_go_for_rename(self._file)
+            with suppress(OSError):
+                os.unlink(self._part)
             self._file.close()
+            self._file = None
+
+    def _opened(self) -> io.FileIO:
+        with disk_trouble(_DISK, self.folder):
+            file = try_open_locked(self._part)
+            if file is None:
+                name = os.path.basename(self._final)
+                message = f"another run is downloading {name}; it is left to that run"
+                raise StoreError(message)
+            # What a killed process left: nothing tells whether all of it reached the disk.
+            if os.fstat(file.fileno()).st_size:
+                file.truncate(0)
+        crashpoint("spool: the part is open")
+        return file
 
     def _start_over(self, source: Source) -> None:
         self.source = source
@@ -152,11 +166,3 @@ def spool_name(name: str) -> str:
     if _PLAIN_NAME.fullmatch(name):
         return name
     return hashlib.sha256(name.encode()).hexdigest()
-
-
-def _opened(folder: Path, part: str) -> io.FileIO | None:
-    try:
-        return try_open_locked(part)
-    except FileNotFoundError:
-        make_private(folder)
-        return try_open_locked(part)

@@ -300,16 +300,17 @@ async def test_names_that_are_paths_stay_in_the_spool(fetcher, server, spool) ->
     assert fetched.path.parent == spool
 
 
-async def test_two_downloads_of_one_name_do_not_mix(fetcher, server, spool, video) -> None:
-    async with Fetcher(spool=spool, allow_http=True) as other:
-        tangled = []
+async def test_two_downloads_of_one_name_do_not_mix(fetcher, server, spool) -> None:
+    server.data = _large()
+    server.plan.append(always(answer(200, server.data[: 2 * BLOCK], length=len(server.data))))
+    tangled = []
 
-        async def while_busy() -> str:
-            with pytest.raises(StoreError, match="another run"):
-                await other.fetch("row-1", server.fresh_url)
-            tangled.append(1)
-            return server.url
+    async def while_busy(_: float) -> None:
+        with pytest.raises(StoreError, match="another run"):
+            await fetcher.fetch("row-1", server.fresh_url)
+        tangled.append(1)
 
-        fetched = await fetcher.fetch("row-1", while_busy)
+    async with Fetcher(spool=spool, allow_http=True, sleep=while_busy) as cut_off:
+        fetched = await cut_off.fetch("row-1", server.fresh_url)
     assert tangled
-    assert Path(fetched.path).read_bytes() == video
+    assert Path(fetched.path).read_bytes() == server.data
