@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os.path import commonprefix
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -17,12 +17,12 @@ from rich.text import Text
 
 from callsheet.deployments.listing import ListedLine, show_lines
 from callsheet.deployments.terminal import COLOURS, plain, table
-from callsheet.tasks.campaign.report import row_documents, sums_of, warnings_of, why_of
+from callsheet.tasks.campaign.report import sums_of, warnings_of, why_of
 from callsheet.tasks.campaign.values import Plan, PlanLine
-from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.ledger.row_views import ShownRow, rows_by_id
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.values.amounts import CreditPrice, as_text, count, parse_credits
+from callsheet.tasks.values.amounts import CreditPrice, as_text, count
 from callsheet.tasks.values.briefs import CREATE
 
 if TYPE_CHECKING:
@@ -185,21 +185,18 @@ _SAID_ONCE = ("what", "by", "length", "ratio", "lang", "brand", "tags")
 COLUMNS = ("row", "state", "credits", "seconds", "video, or why there is none")
 #: Rows that are shown at the end of a run; the others are counted.
 ROWS_SHOWN = 30
-#: What says of a row how it stands: `tasks.ledger.row_documents`, as JSON.
-Document = Callable[[CampaignRow], Mapping[str, Any]]
 
 
 def show_rows(
     title: str,
-    rows: Sequence[CampaignRow],
-    document: Document,
+    rows: Sequence[ShownRow],
     console: Console,
     *,
     more: int = 0,
     rest: str = "",
 ) -> None:
     """Show a line for every row; `more` rows are not among them, and `rest` says where they are."""
-    lines = [_line(row, document(row)) for row in rows]
+    lines = [_line(row) for row in rows]
     folder = _shared_folder(lines, console)
     lines = [_below(folder, line) for line in lines]
     console.print(Text(title, style="italic"))
@@ -219,9 +216,9 @@ async def show_urgent_rows(run: Run, console: Console) -> None:
     campaign = run.campaign
     rows, count = await run.urgent(ROWS_SHOWN)
     numbers = [row.id for row in rows]
-    document = await run.at.ledger.read(row_documents, campaign_id=campaign.id, numbers=numbers)
-    rest = f"`{suggest('rows', campaign.name)}` shows all"
-    show_rows(campaign.name, rows, document, console, more=count - len(rows), rest=rest)
+    shown = await run.at.ledger.read(rows_by_id, campaign_id=campaign.id, numbers=numbers)
+    rest, more = f"`{suggest('rows', campaign.name)}` shows all", count - len(rows)
+    show_rows(campaign.name, [shown[one] for one in numbers], console, more=more, rest=rest)
 
 
 def _shared_folder(lines: Sequence[ListedLine], console: Console) -> str:
@@ -239,38 +236,33 @@ def _below(folder: str, line: ListedLine) -> ListedLine:
     return replace(line, path=line.path.removeprefix(folder), folder=folder)
 
 
-def _line(row: CampaignRow, document: Mapping[str, Any]) -> ListedLine:
-    video = next((f["uri"] for f in document["deliveries"] if f["kind"] == "mp4"), None)
-    if video is not None:
-        # Below the current folder, as people would type it.
-        video = str(video).removeprefix(f"{Path.cwd()}/")
+def _line(row: ShownRow) -> ListedLine:
+    file = row.files.get("mp4")
+    # Below the current folder, as people would type it.
+    video = file.uri.removeprefix(f"{Path.cwd()}/") if file else None
     words = row.reason or ""
     if row.state == "delivered" and video:
         words = ""
     elif video:
-        words = "; ".join(
-            filter(None, (words, f"the video of take {document['video_take']} stays"))
-        )
+        words = "; ".join(filter(None, (words, f"the video of take {row.video_take} stays")))
     colour = COLOURS.get(row.state)
     return ListedLine(
-        (row.row, row.state, _row_credits(document), _seconds(row)),
+        (row.row, row.state, _row_credits(row), _seconds(row)),
         words or ("" if video else "-"),
         video,
         ((1, colour),) if colour else (),
     )
 
 
-def _row_credits(document: Mapping[str, Any]) -> str:
+def _row_credits(row: ShownRow) -> str:
     """Return what the row has cost over all its takes, and what is set aside for it."""
-    charged, reserved = document["charged"], document["reserved"]
-    parts = [] if charged is None else [as_text(parse_credits(charged))]
-    parts += [f"({as_text(parse_credits(reserved))})"] if reserved else []
+    parts = [] if row.charged is None else [as_text(row.charged)]
+    parts += [f"({as_text(row.figures.reserved)})"] if row.reserved_micro else []
     return " ".join(parts) or "-"
 
 
-def _seconds(row: CampaignRow) -> str:
+def _seconds(row: ShownRow) -> str:
     """Return how long the present take took, from intent to delivery."""
-    take = row.take
-    if take is None or take.delivered_at is None:
+    if row.take != row.video_take or row.sent_at is None or row.delivered_at is None:
         return "-"
-    return f"{take.delivered_at - take.intended_at:.1f}"
+    return f"{row.delivered_at - row.sent_at:.1f}"

@@ -7,14 +7,13 @@ from typing import cast
 
 from callsheet.flows.interface import RowResult
 from callsheet.tasks.campaign.propose import campaign_named
-from callsheet.tasks.campaign.report import row_documents
-from callsheet.tasks.campaign.selection import choose_rows
+from callsheet.tasks.campaign.selection import check_chosen
+from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.ledger.values import rows_of
+from callsheet.tasks.ledger.row_filter import RowFilter
+from callsheet.tasks.ledger.row_pages import numbers_shown
+from callsheet.tasks.ledger.row_views import rows_by_id
 from callsheet.tasks.runtime.settings import load_settings
-
-#: Rows that are read from the ledger at a time: a campaign may have 100,000.
-PAGE = 500
 
 
 async def campaign_rows(
@@ -33,11 +32,10 @@ async def campaign_rows(
     settings = load_settings(profile=profile)
     async with await open_ledger(settings.ledger, create=False) as ledger:
         found = await ledger.read(campaign_named, name=campaign)
-        known = await ledger.read(rows_of, campaign_id=found.id)
-        chosen = choose_rows(known, None, select)
-        for start in range(0, len(chosen), PAGE):
-            page = chosen[start : start + PAGE]
-            numbers = [row.id for row in page]
-            document = await ledger.read(row_documents, campaign_id=found.id, numbers=numbers)
-            for row in page:
-                yield cast(RowResult, document(row))
+        which = RowFilter.parse(select)
+        await ledger.read(check_chosen, campaign=found, which=which)
+        numbers = await ledger.read(numbers_shown, campaign_id=found.id, which=which)
+        for page in pages_of(numbers):
+            shown = await ledger.read(rows_by_id, campaign_id=found.id, numbers=page)
+            for row in shown.values():
+                yield cast(RowResult, row.document)

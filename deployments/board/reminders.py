@@ -13,8 +13,8 @@ from callsheet.deployments.board.board import Board
 from callsheet.tasks.aftercare.guests import within
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.people import Link
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_pages import count_shown
-from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.sessions import links_due
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.notices.action_items import campaign_page
@@ -41,7 +41,7 @@ async def _remind(board: Board, inbox: Inbox) -> list[Sending]:
         campaign = await board.read(find_campaign, name=link.campaign)
         if campaign is None:
             continue
-        undecided = within(link.guest(), RowFilter(client="none"))
+        undecided = within(link.guest(), RowFilter.of(client="none"))
         waiting = await board.read(count_shown, campaign_id=campaign.id, which=undecided)
         if waiting:
             subject, line = _words(link, waiting)

@@ -1,34 +1,38 @@
-"""Which rows a page's address asks for, and the same in words.
+"""Which rows a page's address asks for.
 
-The address of a page and of a call say it in the same words, and what is not known in them is
-refused: a filter that were left out would show, and a bulk act would take, more rows than meant.
+The address of a page and of a call say it in the same words, each of which is a term of `--select`,
+or as that says it: `state=failed` is `select=state:failed`. What is not known in them is refused: a
+filter that were left out would show, and a bulk act would take, more rows than meant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast, get_args
+from shlex import quote
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.refusals import refuse_unknown
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_pages import MOST, PAGE, SORTS, Sort
-from callsheet.tasks.ledger.row_selection import ReviewFilter, RowFilter
-from callsheet.tasks.ledger.values import NEEDS_PERSON, STATES, State
+from callsheet.tasks.ledger.values import NEEDS_PERSON, STATES
 from callsheet.tasks.runtime.errors import did_you_mean
 
-#: Conditions that are a few words each, by their names in an address and in a filter.
-WORDS = ("tag", "q", "language", "ratio", "tool")
-TRUTHS = ("flagged", "video")
-MOMENTS = ("since", "until")
-FILTERS = ("state", "review", "client", "row", "takes", *WORDS, *TRUTHS, *MOMENTS)
+#: Terms that an address may say one by one, each by its name there.
+FILTERS = {name: name for name in (
+    "state", "review", "client", "takes", "tag", "q", "language", "ratio", "tool", "flagged",
+    "video", "since", "until", "row",
+)} | {"ratio": "aspect_ratio"}  # fmt: skip
+#: The term for all others, and for anything that cannot be said one by one.
+SELECT = "select"
 #: What else an address says of a page of rows.
 PAGED = ("sort", "after", "limit")
-#: Characters of one of them at most.
-LONG = 200
+#: Words for yes and no that programs use.
+_TRUTHS = {"true": "yes", "1": "yes", "false": "no", "0": "no"}
+#: Characters of one of them, and of a selection, at most.
+LONG, SELECTION = 200, 4000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,116 +45,79 @@ class AskedRows:
     limit: int = PAGE
 
 
-def rows_in(query: QueryParams, *also: str) -> AskedRows:
-    """Read which page of which rows an address asks for; raise ProblemDetails 422 for no sense.
-
-    `also` are names that it may have for something else.
-    """
+def rows_in(query: QueryParams, *also: str, guest: bool = False) -> AskedRows:
+    """Read which page of which rows an address asks for; raise as `filter_in`."""
     return AskedRows(
-        which=filter_in(query, *PAGED, *also),
-        sort=cast(Sort, _one_of(query, "sort", SORTS) or "sheet"),
+        which=filter_in(query, *PAGED, *also, guest=guest),
+        sort=_sort(query.get("sort") or "sheet"),
         after=query.get("after") or None,
-        limit=min(_number(query, "limit", least=1) or PAGE, MOST),
+        limit=_limit(query.get("limit") or str(PAGE)),
     )
 
 
-def filter_in(query: QueryParams, *also: str) -> RowFilter:
-    """Read which rows an address asks for; raise ProblemDetails 422 for what makes no sense.
+def filter_in(query: QueryParams, *also: str, guest: bool = False) -> RowFilter:
+    """Read which rows an address asks for; raise ProblemDetails 422 or BadInput for no sense.
 
-    A name that is neither a filter nor in `also` is refused. `state` and `row` may stand several
-    times; states may also stand with commas between.
+    A name that is neither a filter nor in `also` is refused. What stands several times, or for
+    states with commas between, is alternatives. A guest selects by nothing that no page shows them.
     """
-    refuse_unknown(query, (*FILTERS, *also))
-    named = [word for text in query.getlist("state") for word in text.split(",") if word]
-    for word in named:
-        if word not in STATES:
-            raise _no_sense("state", word, STATES)
-    words = {name: query.get(name) or None for name in WORDS}
-    for name, text in words.items():
-        if text is not None and len(text) > LONG:
-            raise ProblemDetails(422, f"{name} is longer than {LONG} characters")
-    return RowFilter(
-        states=tuple(cast(State, word) for word in dict.fromkeys(named)),
-        review=cast("ReviewFilter | None", _one_of(query, "review", get_args(ReviewFilter))),
-        client=cast("ReviewFilter | None", _one_of(query, "client", get_args(ReviewFilter))),
-        rows=tuple(row for row in query.getlist("row") if row),
-        takes=_number(query, "takes", least=1),
-        **words,
-        flagged=_truth(query, "flagged"),
-        video=_truth(query, "video"),
-        since=_moment(query, "since"),
-        until=_moment(query, "until"),
-    )
+    refuse_unknown(query, (*FILTERS, SELECT, *also))
+    if guest and SELECT in query:
+        raise ProblemDetails(403, "your link chooses videos by what the page shows, not by select")
+    found = RowFilter()
+    for name, term in FILTERS.items():
+        said = query.getlist(name)
+        if name == "state":
+            said = [word for text in said for word in text.split(",")]
+        if name in ("flagged", "video"):
+            said = [_TRUTHS.get(word, word) for word in said]
+        found &= RowFilter.of(**{term: [_short(name, word, LONG) for word in said]})
+    for text in filter(None, query.getlist(SELECT)):
+        found &= RowFilter.parse(_short(SELECT, text, SELECTION))
+    return found
 
 
 def pairs_of(which: RowFilter) -> list[tuple[str, str]]:
     """Return a filter as an address has it, for a link to the same rows."""
-    found: list[tuple[str, Any]] = [("state", state) for state in which.states]
-    found += [("review", which.review), ("client", which.client), ("takes", which.takes)]
-    found += [(name, getattr(which, name)) for name in WORDS]
-    for name in TRUTHS:
-        value = getattr(which, name)
-        found.append((name, None if value is None else "yes" if value else "no"))
-    # Every bit counts: it says which videos someone has seen.
-    found += [(name, getattr(which, name)) for name in MOMENTS]
-    found += [("row", row) for row in which.rows]
-    return [(name, f"{value}") for name, value in found if value is not None]
+    pairs, rest = list[tuple[str, str]](), which
+    for name, term in FILTERS.items():
+        words = which.words(term)
+        if words and (len(words) == 1 or name in ("state", "row")):
+            rest = rest.but(**{term: None})
+            pairs += [(name, ",".join(words))] if name == "state" else [(name, w) for w in words]
+    return pairs if rest.is_empty else [*pairs, (SELECT, str(rest))]
 
 
-def _one_of(query: QueryParams, name: str, words: Iterable[str]) -> str | None:
-    word = query.get(name) or None
-    if word is not None and word not in words:
-        raise _no_sense(name, word, words)
+def typed(which: RowFilter) -> str:
+    """Return a filter as a person types it behind a command; empty for every row."""
+    return "" if which.is_empty else f"--select {quote(str(which))}"
+
+
+def _short(name: str, word: str, most: int) -> str:
+    if len(word) > most:
+        raise ProblemDetails(422, f"{name} is longer than {most} characters")
     return word
 
 
-def _truth(query: QueryParams, name: str) -> bool | None:
-    known: Mapping[str, bool | None] = {
-        "": None, "yes": True, "true": True, "1": True, "no": False, "false": False, "0": False,
-    }  # fmt: skip
-    word = query.get(name, "")
-    if word not in known:
-        raise _no_sense(name, word, ("yes", "no"))
-    return known[word]
+def _sort(word: str) -> Sort:
+    if word not in SORTS:
+        hint = did_you_mean(word[:40], SORTS)
+        words = f'sort "{word[:40]}" is none that there is{hint}'
+        raise ProblemDetails(422, words, remedy=", ".join(SORTS))
+    return word
 
 
-def _number(query: QueryParams, name: str, *, least: int) -> int | None:
-    word = query.get(name, "")
-    if not word:
-        return None
-    if not (word.isascii() and word.isdigit() and len(word) < 10) or int(word) < least:
-        raise ProblemDetails(422, f'{name} "{word[:40]}" is no whole number of {least} or more')
-    return int(word)
+def _limit(word: str) -> int:
+    if not (word.isascii() and word.isdigit() and len(word) < 10) or int(word) < 1:
+        raise ProblemDetails(422, f'limit "{word[:40]}" is no whole number of 1 or more')
+    return min(int(word), MOST)
 
 
-def _moment(query: QueryParams, name: str) -> float | None:
-    """Read Unix seconds; what is no moment in any calendar is refused."""
-    word = query.get(name, "")
-    try:
-        moment = float(word) if word else None
-    except ValueError:
-        moment = float("nan")
-    if moment is not None and not 0 <= moment < 1e11:
-        raise ProblemDetails(422, f'{name} "{word[:40]}" is no moment in Unix seconds')
-    return moment
-
-
-def _no_sense(name: str, word: str, known: Iterable[str]) -> ProblemDetails:
-    words = list(known)
-    hint = did_you_mean(word[:40], words)
-    return ProblemDetails(
-        422, f'{name} "{word[:40]}" is none that there is{hint}', remedy=", ".join(words)
-    )
-
-
-# How a page puts into its addresses which rows of a campaign it shows, and says it in words.
-#
-# What an address asks for is read by `asked`. Knows neither SQL nor HTTP.
+# What a page of rows was asked for, for its links, its forms and its reader.
 
 
 #: The states that wait for a person, as an address has them together.
 FOR_A_PERSON = ",".join(state for state in STATES if state in NEEDS_PERSON)
-_VERDICTS = {"keep": "kept", "reject": "rejected on review", "none": "undecided"}
 
 
 @dataclass(frozen=True)
@@ -170,28 +137,20 @@ class RowView:
         return self.asked.sort
 
     @property
-    def state(self) -> str:
-        """The states asked for as an address has them; empty for all."""
-        return ",".join(state for state in STATES if state in self.which.states)
+    def typed(self) -> str:
+        """The same rows for the command line."""
+        return typed(self.which)
 
-    @property
-    def words(self) -> str:
-        """What is asked for, for people: `failed, with “tea”`; nothing where all rows are."""
-        which, state = self.which, self.state
-        found = ["waiting for a person" if state == FOR_A_PERSON else " or ".join(which.states)]
-        found += [_VERDICTS[which.review] if which.review else ""]
-        found += ["to look at" if which.flagged else "", f"with “{which.q}”" if which.q else ""]
-        named = {name: getattr(which, name) for name in ("tag", "language", "ratio", "tool")}
-        found += [f"{name} {value}" for name, value in named.items() if value]
-        return ", ".join(filter(None, found))
-
-    def pairs(self) -> dict[str, str]:
+    def pairs(self) -> list[tuple[str, str]]:
         """Return it as pairs of an address, without the page."""
-        found = dict(pairs_of(self.which)) | ({"state": self.state} if self.state else {})
-        return found | ({} if self.sort == "sheet" else {"sort": self.sort})
+        return pairs_of(self.which) + ([] if self.sort == "sheet" else [("sort", self.sort)])
+
+    def said(self, name: str) -> str:
+        """Return what its address says under a name; empty where it says nothing."""
+        return dict(self.pairs()).get(name, "")
 
     def query(self, **changed: str | None) -> str:
         """Return the part of an address behind the path, with some of it changed; None drops."""
-        kept: Mapping[str, str] = {k: v for k, v in self.pairs().items() if k not in changed}
-        found = {**kept, **{name: value for name, value in changed.items() if value}}
+        found = [(name, value) for name, value in self.pairs() if name not in changed]
+        found += [(name, value) for name, value in changed.items() if value]
         return f"?{urlencode(found)}" if found else ""

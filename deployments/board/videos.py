@@ -16,10 +16,12 @@ from starlette.datastructures import QueryParams
 
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.row_filters import pairs_of, rows_in
+from callsheet.deployments.board.row_filters import FILTERS, pairs_of, rows_in, typed
 from callsheet.tasks.aftercare.guests import shown_to, within
 from callsheet.tasks.ledger.campaigns import Campaign, tally_of
+from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.reviews import REASONS, Review, Verdict
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_history import whole_row
 from callsheet.tasks.ledger.row_pages import (
     PAGE,
@@ -29,7 +31,7 @@ from callsheet.tasks.ledger.row_pages import (
     counts_of,
     shown_rows,
 )
-from callsheet.tasks.ledger.row_selection import RowFilter, Variety, variety_of
+from callsheet.tasks.ledger.row_selection import Variety, variety_of
 from callsheet.tasks.ledger.row_views import ShownRow
 from callsheet.tasks.ledger.takes import RETAKEABLE
 from callsheet.tasks.ledger.values import Take
@@ -39,6 +41,9 @@ from callsheet.tasks.values.amounts import in_credits
 ORDERS = {"sheet": "Sheet order", "worst": "Worst first", "since": "Newest first"}
 #: What the form above the videos asks for itself.
 FIELDS = ("sort", "q", "language", "ratio", "tool")
+VIDEOS = RowFilter.of(video="yes")
+#: What its chips choose by.
+_CHIPPED = dict.fromkeys(("review", "client", "flagged", "since"))
 TALL, WIDE = ("9:16", "4:5", "3:4", "2:3"), ("16:9", "4:3", "3:2", "21:9")
 
 
@@ -77,7 +82,7 @@ class Gallery:
             "tally": tally,
             "chips": chips,
             "rejected": await self.rejected(),
-            "total": 0 if cards else await self.count(RowFilter(video=True)),
+            "total": 0 if cards else await self.count(VIDEOS),
             "matching": await self._matching(view, chips),
             "more": more,
             "page_size": PAGE,
@@ -97,7 +102,7 @@ class Gallery:
 
     async def rejected(self) -> int:
         """Return how many rejected videos can be made again."""
-        return await self.count(RowFilter(video=True, review="reject", states=RETAKEABLE))
+        return await self.count(VIDEOS & RowFilter.of(review="reject", state=RETAKEABLE))
 
     async def opened(self, view: VideoView, card: VideoCard) -> dict[str, Any]:
         """Return what is shown of the video that is open, and what every part of the page needs."""
@@ -146,7 +151,7 @@ class Gallery:
 
     async def _plain_counts(self, view: VideoView) -> dict[str, int]:
         """Return what the ledger counts from its indexes, where all videos are asked about."""
-        if not self.is_inside or _unnarrowed(view.which) != RowFilter(video=True):
+        if not self.is_inside or view.which.but(**_CHIPPED) != VIDEOS:
             return {}
         found = await self.board.read(counts_of, campaign_id=self.campaign.id)
         words = {"Undecided": "none", "Kept": "keep", "Rejected": "reject"}
@@ -164,7 +169,7 @@ class Gallery:
 
     async def card(self, view: VideoView, row: str) -> VideoCard:
         """Return the card of one row, whether it matches the view or not."""
-        found = await self._rows(RowFilter(rows=(row,), video=True))
+        found = await self._rows(VIDEOS & RowFilter.of(row=row))
         if not found:
             raise ProblemDetails(404, f"{self.campaign.name} has no video of a row {row[:80]}")
         return self._card(view, found[0])
@@ -215,7 +220,7 @@ def _choices(view: VideoView, variety: Variety) -> list[tuple[str, str, str, lis
     kinds = {"language": variety.languages, "ratio": variety.ratios, "tool": variety.tools}
     found = []
     for name, values in kinds.items():
-        chosen = getattr(view.which, name) or ""
+        chosen = view.which.word(FILTERS[name]) or ""
         if len(values) > 1 or chosen:
             found.append((name, f"All {name}s", chosen, sorted({*values, chosen} - {""})))
     return found
@@ -239,11 +244,11 @@ class VideoView:
     strips: bool = False
 
     @classmethod
-    def of(cls, query: QueryParams) -> VideoView:
+    def of(cls, query: QueryParams, person: Person) -> VideoView:
         """Read what stands behind the question mark; ProblemDetails for what makes no sense."""
-        asked = rows_in(query, "open", "compare", "look", "done")
+        asked = rows_in(query, "open", "compare", "look", "done", guest=person.guest is not None)
         return cls(
-            which=replace(asked.which, video=True),
+            which=asked.which.but(video="yes"),
             sort=asked.sort,
             after=asked.after,
             open=query.get("open") or None,
@@ -253,14 +258,19 @@ class VideoView:
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return it as pairs of an address, without which video is open."""
-        found = pairs_of(replace(self.which, video=None))
+        found = pairs_of(self.which.but(video=None))
         found += [("sort", self.sort)] if self.sort != "sheet" else []
         found += [("look", "strips")] if self.strips else []
         return found + ([("after", self.after)] if self.after else [])
 
     def filters(self) -> list[tuple[str, str]]:
         """Return which videos it shows as a form says it, for an act that is about all of them."""
-        return pairs_of(replace(self.which, until=None))
+        return pairs_of(self.which.but(until=None))
+
+    @property
+    def typed(self) -> str:
+        """The same rows for the command line."""
+        return typed(self.which.but(video=None))
 
     @property
     def query(self) -> str:
@@ -358,36 +368,30 @@ class VideoChip:
     chosen: bool
 
 
-def _unnarrowed(which: RowFilter) -> RowFilter:
-    """Return a filter without what the chips ask for."""
-    return replace(which, review=None, client=None, flagged=None, since=None)
-
-
 def narrowed(view: VideoView, since: float | None, *, inside: bool) -> dict[str, VideoView]:
     """Return what each chip shows; `since` is when the person was here before (Unix seconds).
 
     Outside (not `inside`) verdicts are the client's, and what was flagged is nobody's matter.
     """
-    base = _unnarrowed(view.which)
+    base = view.which.but(**_CHIPPED)
     if inside:
         found = {
             "All": base,
-            "Undecided": replace(base, review="none"),
-            "Kept": replace(base, review="keep"),
-            "Rejected": replace(base, review="reject"),
-            "Flagged": replace(base, flagged=True),
-            **{words: replace(base, client=verdict) for words, verdict in _BY_CLIENT.items()},
+            "Undecided": base.but(review="none"),
+            "Kept": base.but(review="keep"),
+            "Rejected": base.but(review="reject"),
+            "Flagged": base.but(flagged="yes"),
+            **{words: base.but(client=verdict) for words, verdict in _BY_CLIENT.items()},
         }
     else:
         found = {
             "All": base,
-            "Undecided": replace(base, client="none"),
-            "Approved": replace(base, client="keep"),
-            "Rejected": replace(base, client="reject"),
+            "Undecided": base.but(client="none"),
+            "Approved": base.but(client="keep"),
+            "Rejected": base.but(client="reject"),
         }
-    since = view.which.since or since
-    if since is not None:
-        found["New since my last visit"] = replace(base, since=since)
+    if said := view.which.word("since") or (None if since is None else repr(since)):
+        found["New since my last visit"] = base.but(since=said)
     return {words: replace(view, which=which, after=None) for words, which in found.items()}
 
 

@@ -18,7 +18,8 @@ from callsheet.tasks.aftercare.archive import VideosZip, rows_to_take
 from callsheet.tasks.aftercare.contact_sheet import SheetVideo, as_html, videos_on_sheet
 from callsheet.tasks.aftercare.export import BINARY, Format, export, format_of, whole_file
 from callsheet.tasks.aftercare.pictures import Pictures
-from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.campaign.selection import check_chosen
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.redact import say
 from callsheet.tasks.runtime.suggest import again_with, suggest
@@ -95,13 +96,14 @@ def _zip(args: Namespace) -> int:
 
 async def _write_zip(args: Namespace) -> VideosZip:
     settings = settings_of(args)
-    which = RowFilter(review="keep" if args.kept else None)
+    which = RowFilter.parse(args.select) & RowFilter.of(review="keep" if args.kept else None)
     async with reading(args) as at, Places() as places:
         campaign = await at.campaign(args.campaign)
+        await at.read(check_chosen, campaign=campaign, which=which)
         made = VideosZip(
             ledger=at.ledger,
             campaign=campaign,
-            rows=await at.read(rows_to_take, campaign=campaign, which=which, select=args.select),
+            rows=await at.read(rows_to_take, campaign=campaign, which=which),
             places=places,
             spool=settings.spool,
             store=open_store(settings.store).address,

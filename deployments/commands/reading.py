@@ -10,7 +10,6 @@ from shlex import quote
 
 from callsheet.deployments.at import At, campaign_in
 from callsheet.deployments.commands.options import settings_of
-from callsheet.tasks.campaign.selection import check_selection
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.people import Person
@@ -93,10 +92,3 @@ async def campaign_and_words(args: Namespace, at: At) -> tuple[Campaign, list[st
             f"`{suggest(args.command, first, '--select', '*')}` the campaign",
         )
     return named, others
-
-
-async def check_select(args: Namespace, at: At, campaign: Campaign) -> None:
-    """Raise BadInput when `--select` names a row that is not there, or matches none."""
-    if args.select is not None:
-        rows = await at.read(rows_of, campaign_id=campaign.id)
-        check_selection(args.select, ((row, row.asked(), row.state) for row in rows))

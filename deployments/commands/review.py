@@ -28,8 +28,8 @@ from callsheet.tasks.ledger.reviews import (
     Verdict,
     review_of,
 )
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_pages import video_of_take
-from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import count
@@ -157,7 +157,7 @@ async def decide_all(
                 remedy="choose the undecided ones, or name rows",
             )
         if until is not None:
-            which = replace(which, until=min(until, which.until or until))
+            which &= RowFilter.of(until=repr(until))
         which = within(at.who, which)
     change = partial(changes.review_rows, campaign=await at.campaign(campaign), which=which)
     change = partial(change, verdict=verdict, reason=reason, note=note, side=side_of(at.who))

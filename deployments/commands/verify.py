@@ -11,12 +11,14 @@ from pathlib import Path
 from rich.console import Console
 
 from callsheet.deployments.commands.options import sandbox_for, settings_of
-from callsheet.deployments.commands.reading import check_select, reading
+from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.aftercare.findings import Finding, Repairs
 from callsheet.tasks.aftercare.repairs import plan_repairs, repair
+from callsheet.tasks.campaign.selection import check_chosen
 from callsheet.tasks.engine.context import connect
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import count
 
@@ -40,7 +42,8 @@ async def _verify(args: Namespace) -> Repairs:
     settings = settings_of(args)
     async with reading(args) as at:
         campaign = await at.campaign(args.campaign)
-        await check_select(args, at, campaign)
+        which = RowFilter.parse(args.select)
+        await at.read(check_chosen, campaign=campaign, which=which)
         plan = partial(plan_repairs, at.ledger, settings, campaign, files=True)
         found = await plan(select=args.select, quick=args.quick)
     if args.repair and found.findings:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.tasks.ledger.row_selection import ReviewFilter
+from callsheet.tasks.ledger.row_filter import ReviewFilter
 from callsheet.tasks.ledger.values import State
 
 Amount = int | float

@@ -17,7 +17,6 @@ from callsheet.deployments.board.api.campaigns import CampaignPage
 from callsheet.deployments.board.api.rows import RowPage
 from callsheet.deployments.board.api.sheets import SheetOut
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.row_filters import AskedRows
 from callsheet.deployments.board.services.plans import see_plan, see_plans
 from callsheet.deployments.commands.review import ReviewAnswer, review_row
 from callsheet.deployments.commands.tools import find_catalogue, tool_document
@@ -28,6 +27,7 @@ from callsheet.deployments.mcp.arguments import (
     Reviews,
     Row,
     RowState,
+    Select,
     Sheet,
     Take,
     Verdict,
@@ -44,8 +44,8 @@ from callsheet.tasks.aftercare.explain import explain, explanation_document
 from callsheet.tasks.campaign.report import status_sheet
 from callsheet.tasks.engine.policy.decision import Rules
 from callsheet.tasks.ledger.reviews import ReviewStands
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_pages import shown_rows
-from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.row_views import stream
 from callsheet.tasks.runtime.errors import NoSuch
 from callsheet.tasks.runtime.redact import redact, redacted
@@ -165,14 +165,19 @@ async def status(ctx: Context[Any, Any], campaign: Campaign) -> StatusAnswer:
 
 @answering
 async def rows(
-    ctx: Context[Any, Any], campaign: Campaign, state: RowState = None, after: After = None
+    ctx: Context[Any, Any],
+    campaign: Campaign,
+    state: RowState = None,
+    select: Select = None,
+    after: After = None,
 ) -> RowPage:
     """List rows of a campaign, 100 at a time: state, reason, credits, files. Spends nothing.
 
-    `state` chooses one, as `held` or `failed`; `after` is `next` of the answer before.
+    `state` chooses one, as `held` or `failed`, `select` by anything; `after` is `next` of the
+    answer before.
     """
     caller = await caller_of(ctx, "viewer")
-    which = AskedRows(which=RowFilter(states=(state,) if state else ()))
+    which = RowFilter.of(state=state) & RowFilter.parse(select)
     return await row_calls.list_rows(caller.board, campaign, which, after=after)
 
 
@@ -194,19 +199,20 @@ async def show_videos(
     ctx: Context[Any, Any],
     campaign: Campaign,
     review: Reviews = None,
+    select: Select = None,
     after: After = None,
 ) -> CallToolResult:
     """Show videos of a campaign as pictures, 12 at a time, with checks and reviews. Spends nothing.
 
     `review`: only those that are kept (`keep`), rejected (`reject`) or not reviewed (`none`);
-    `after` is `next` of the answer before. Next: `record_review`, or `retake`.
+    `select` chooses rows; `after` is `next` of the answer before. Next: `record_review`, `retake`.
     """
     caller = await caller_of(ctx, "viewer")
     known = await caller.board.campaign(campaign)
     page = await caller.board.read(
         shown_rows,
         campaign_id=known.id,
-        which=RowFilter(video=True, review=review),
+        which=RowFilter.of(video="yes", review=review) & RowFilter.parse(select),
         after=after,
         limit=VIDEOS,
     )

@@ -21,12 +21,11 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.report import status_line
 from callsheet.tasks.campaign.report_files import STATUS
-from callsheet.tasks.campaign.selection import rows_shown
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.figures import numbers_of, pages_of
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_pages import names_shown
-from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.row_views import ShownRow, stream
 from callsheet.tasks.runtime.errors import BadInput, StoreError
 from callsheet.tasks.runtime.spreadsheets import csv_writer
@@ -41,18 +40,10 @@ BLOCK, IN_MEMORY = 1024 * 1024, 8 * 1024 * 1024
 LINES = 500
 
 
-def rows_to_take(
-    connection: Connection, campaign: Campaign, which: RowFilter, select: str | None
-) -> frozenset[str]:
-    """Return the ids of the rows that a ZIP is of; `select` is as `--select` has it.
-
-    Raises BadInput for a selection of no row, and where no row has a video.
-    """
-    if select is None:
-        names = frozenset(names_shown(connection, campaign.id, which))
-    else:
-        names = frozenset(row.row for row in rows_shown(connection, campaign, which, select))
-    if names.isdisjoint(names_shown(connection, campaign.id, RowFilter(video=True))):
+def rows_to_take(connection: Connection, campaign: Campaign, which: RowFilter) -> frozenset[str]:
+    """Return the ids of the rows that a ZIP is of; raise BadInput where no row has a video."""
+    names = frozenset(names_shown(connection, campaign.id, which))
+    if names.isdisjoint(names_shown(connection, campaign.id, RowFilter.of(video="yes"))):
         raise BadInput(
             f"none of these rows of {campaign.name} has a video to take",
             remedy="choose other rows, or take all videos and not only those that are kept",

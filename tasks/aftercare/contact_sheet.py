@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from html import escape
 
 from callsheet.tasks.aftercare.pictures import Pictures
-from callsheet.tasks.campaign.selection import choose_rows
+from callsheet.tasks.campaign.selection import check_chosen
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import find_take_video
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_pages import shown_rows
-from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.row_views import ShownRow
-from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.values.amounts import count, say_duration
 
 _VERDICTS = {"keep": "kept", "reject": "rejected", None: "not reviewed yet"}
@@ -58,16 +57,15 @@ async def videos_on_sheet(
     ledger: Ledger, campaign: Campaign, pictures: Pictures, select: str | None
 ) -> list[SheetVideo]:
     """Return the videos of the selected rows in sheet order, with their pictures."""
-    rows = await ledger.read(rows_of, campaign_id=campaign.id)
-    wanted = {row.id for row in choose_rows(rows, None, select)}
+    which = RowFilter.parse(select)
+    await ledger.read(check_chosen, campaign=campaign, which=which)
+    which &= RowFilter.of(video="yes")
     videos: list[SheetVideo] = []
     after: str | None = None
     while True:
-        shown = await ledger.read(
-            shown_rows, campaign_id=campaign.id, which=RowFilter(video=True), after=after
-        )
+        shown = await ledger.read(shown_rows, campaign_id=campaign.id, which=which, after=after)
         for row in shown.rows:
-            if row.id in wanted and row.video_take is not None:
+            if row.video_take is not None:
                 videos.append(await _video(ledger, campaign, pictures, row, row.video_take))
         if shown.next is None:
             return videos

@@ -23,6 +23,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from sqlalchemy import Connection
 
 from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_history import (
     event_lines,
     row_lines,
@@ -116,7 +117,7 @@ def traffic_lines(
     The ad's name, where a click leads and its tags are what the sheet's `x_` columns say;
     `landing_url` has the tags in the address. `link` makes the link to a file.
     """
-    for row in stream(connection, campaign_id, states={"delivered"}):
+    for row in stream(connection, campaign_id, RowFilter.of(state="delivered")):
         video = row.files.get("mp4")
         if video is None or "reject" in (row.verdict, row.client_verdict):
             continue

@@ -13,8 +13,8 @@ from sqlalchemy import Connection
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.reviews import Review, Side
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_pages import shown_rows
-from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.runtime.errors import NoSuch
 
 #: In the place of the name of another guest.
@@ -33,7 +33,7 @@ def within(person: Person, which: RowFilter) -> RowFilter:
     """
     if person.guest is None:
         return which
-    return replace(which, video=True, review=None if person.guest.all_videos else "keep")
+    return which.but(video="yes", review=None if person.guest.all_videos else "keep")
 
 
 def check_sees(
@@ -42,7 +42,7 @@ def check_sees(
     """Raise NoSuch for a guest to whom the video of this take of a row is not shown."""
     if person.guest is None:
         return
-    wanted = within(person, RowFilter(rows=(row,)))
+    wanted = within(person, RowFilter.of(row=row))
     found = shown_rows(connection, campaign_id=campaign.id, which=wanted).rows
     if not found or (take not in (None, found[0].video_take) and not person.guest.all_videos):
         raise NoSuch(f"your link shows no such video of {row[:80]}")

@@ -27,7 +27,6 @@ from callsheet.tasks.campaign.outputs import copy_file
 from callsheet.tasks.campaign.quotes import ask_prices
 from callsheet.tasks.campaign.report_files import write_report
 from callsheet.tasks.campaign.run_record import recorded
-from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.engine.context import Context, connect, open_service
 from callsheet.tasks.engine.deliver import fetch_file, file_name, store_files
 from callsheet.tasks.engine.free_calls import before_spending
@@ -44,6 +43,8 @@ from callsheet.tasks.ledger.deliveries import (
 )
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.moves import move, note
+from callsheet.tasks.ledger.row_filter import RowFilter
+from callsheet.tasks.ledger.row_pages import numbers_shown
 from callsheet.tasks.ledger.service_state import resolve_call
 from callsheet.tasks.ledger.takes import adopt_video, correct_charge
 from callsheet.tasks.ledger.values import CampaignRow
@@ -97,16 +98,17 @@ async def plan_repairs(
     if service is not None and not files:
         return await reconcile(ledger, service, settings, campaign=campaign, briefs=briefs)
     assert campaign is not None
-    chosen = parse_selection(select)
-    check = partial(verify, ledger, settings, campaign, chosen=chosen)
+    which = RowFilter.parse(select)
+    check = partial(verify, ledger, settings, campaign, which=which)
     if service is None:
         return await check(quick=quick)
     check_same_money(campaign, sandbox=settings.sandbox)
     stored = await check(reports=True)
     try:
         compared = await reconcile(ledger, service, settings, campaign=campaign)
-        rows = [(one, one.row) for one in compared.findings if one.row is not None]
-        found = [one for one, row in rows if chosen(row, row.asked(), row.state)]
+        shown = await ledger.read(numbers_shown, campaign_id=campaign.id, which=which)
+        chosen = frozenset(shown)
+        found = [one for one in compared.findings if one.row and one.row.id in chosen]
         lost = _lost([*found, *stored.findings])
         prices = await ask_prices(service, lost, at_once=settings.polls_at_once, clock=clock)
     except ServiceError as error:

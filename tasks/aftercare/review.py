@@ -22,8 +22,8 @@ from callsheet.tasks.ledger.reviews import (
     review_all,
     review_of,
 )
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_pages import video_of_take, videos_shown
-from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.runtime.errors import NoSuch
 from callsheet.tasks.runtime.suggest import suggest
 
@@ -85,7 +85,7 @@ def review_rows(
     if isinstance(which, RowFilter):
         pages = [which]
     else:
-        pages = [RowFilter(rows=page) for page in pages_of(which)]
+        pages = [RowFilter.of(row=page) for page in pages_of(which)]
     videos = [video for page in pages for video in videos_shown(connection, campaign.id, page)]
     reviewing = partial(review_all, connection, videos, verdict, reason=reason, note=note)
     done = reviewing(by=by, at=at, side=side)

@@ -18,7 +18,6 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.explain import service_of
 from callsheet.tasks.aftercare.findings import Finding, Repair, Repairs, Verdict
-from callsheet.tasks.campaign.selection import Selection
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import (
     Delivered,
@@ -26,6 +25,8 @@ from callsheet.tasks.ledger.deliveries import (
     videos_of,
 )
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.row_filter import RowFilter
+from callsheet.tasks.ledger.row_pages import numbers_shown
 from callsheet.tasks.ledger.schema import takes
 from callsheet.tasks.ledger.sync import Reported
 from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
@@ -49,7 +50,7 @@ async def verify(
     settings: Settings,
     campaign: Campaign,
     *,
-    chosen: Selection,
+    which: RowFilter,
     quick: bool = False,
     reports: bool = False,
 ) -> Repairs:
@@ -58,7 +59,7 @@ async def verify(
     `quick` compares sizes only. Other files below the folder of the campaign are listed and not
     touched. Videos without the wanted pictures are found too, or, for a plan, changed `reports`.
     """
-    expected, videos = await ledger.read(_expected, campaign=campaign, chosen=chosen)
+    expected, videos = await ledger.read(_expected, campaign=campaign, which=which)
     folder = f"{open_store(settings.store).address.rstrip('/')}/{campaign.name}"
     async with Places() as places:
         look = partial(audited, places=places, spool=settings.spool, quick=quick)
@@ -86,16 +87,16 @@ async def verify(
 
 
 def _expected(
-    connection: Connection, campaign: Campaign, chosen: Selection
+    connection: Connection, campaign: Campaign, which: RowFilter
 ) -> tuple[list[Finding], dict[int, TakeVideo]]:
     """Return the files that should be in the store, and what there is of each take, by its id."""
+    chosen = frozenset(numbers_shown(connection, campaign.id, which))
     rows = {row.id: row for row in rows_of(connection, campaign.id)}
     videos = videos_of(connection, takes.c.campaign_id == campaign.id)
     expected: list[Finding] = []
     for row_id, take in takes_of(connection, campaign.id):
-        row = rows[row_id]
-        if chosen(row, row.asked(), row.state):
-            expected += _of_take(row, take, videos[take.id])
+        if row_id in chosen:
+            expected += _of_take(rows[row_id], take, videos[take.id])
     return expected, videos
 
 

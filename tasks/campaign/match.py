@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import wanted_of
-from callsheet.tasks.campaign.selection import check_selection, parse_selection
+from callsheet.tasks.campaign.selection import check_selection
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
     PaidElsewhere,
@@ -31,6 +31,7 @@ from callsheet.tasks.ledger.campaigns import (
 )
 from callsheet.tasks.ledger.database import ledger_file, ledger_url, shown_address
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import Problem, SpendRefused
 from callsheet.tasks.runtime.home import LastRun, last_run, note_run
@@ -253,10 +254,10 @@ async def _other_service(
 async def _match_new(
     ledger: Ledger, sheet: Sheet, options: RunOptions, campaign: Campaign | None
 ) -> Match:
-    chosen = parse_selection(options.select)
+    which = RowFilter.parse(options.select)
     if campaign is None:
-        check_selection(options.select, ((b, b.asked(), "planned") for b in sheet.briefs))
-    briefs = [b for b in sheet.briefs if b.enabled and chosen(b, b.asked(), "planned")]
+        check_selection(which, sheet.briefs)
+    briefs = [one for one in sheet.briefs if one.enabled and which.matches(one, "planned")]
     number = campaign.id if campaign else None
     wanted = wanted_of(briefs, {one.row for one in briefs})
     found = tuple(

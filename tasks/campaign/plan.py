@@ -5,7 +5,7 @@ Nothing here writes to the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -17,7 +17,7 @@ from callsheet.tasks.campaign.approve import with_committed
 from callsheet.tasks.campaign.changes import changes_of
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.paid_before import with_like_videos
-from callsheet.tasks.campaign.selection import Asked, check_selection, names_in, parse_selection
+from callsheet.tasks.campaign.selection import check_selection
 from callsheet.tasks.campaign.values import Canary, Plan, PlanLine
 from callsheet.tasks.campaign.waits import hold_back
 from callsheet.tasks.engine.free_calls import Price
@@ -29,6 +29,7 @@ from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import too_dear
 from callsheet.tasks.ledger.renames import reused_ids
 from callsheet.tasks.ledger.reviews import keep_rate
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.schema import NEVER
 from callsheet.tasks.ledger.values import CampaignRow, Pace, pace_of
 from callsheet.tasks.runtime.errors import Problem, SheetError, SpendRefused
@@ -215,12 +216,6 @@ def asked_of(named: Brief | CampaignRow) -> dict[str, Any]:
     }
 
 
-def _all(found: Iterable[RowDiff]) -> Iterator[Asked]:
-    for one in found:
-        if named := one.brief or one.row:
-            yield named, named.asked(), one.diff.state
-
-
 def _text(value: Json) -> str | None:
     return value if isinstance(value, str) and value else None
 
@@ -231,8 +226,8 @@ def _plan(
     campaign: Campaign | None,
     diff: Callable[[], Iterable[RowDiff]],
 ) -> Plan:
-    chosen = None if options.select is None else parse_selection(options.select)
-    unknown = set(names_in(options.select))
+    which = RowFilter.parse(options.select)
+    unknown = set(which.named)
     canary = cast(Canary, options.canary or sheet.canary or "no")
     lines: list[PlanLine] = []
     retiring: list[str] = []
@@ -246,11 +241,11 @@ def _plan(
         named = one.brief or one.row
         assert named is not None, "a row is in the sheet, in the ledger, or in both"
         within = options.first is None or taken < options.first
-        if within and (chosen is None or chosen(named, named.asked(), one.diff.state)):
+        if within and which.matches(named, one.diff.state):
             line = _line(one, named, shared, kinds=canary != "no", branded=branded)
             lines.append(line._replace(variant_of=_matrix_row(named, shared)) if varied else line)
             taken += not line.switched_off
-        unknown.discard(named.row.casefold())
+        unknown.discard(named.row.lower())
         # Of all rows: the selection chooses what is made, the sheet says what is there.
         if one.brief is not None and not one.is_synced(position):
             unsynced.append(position)
@@ -262,8 +257,8 @@ def _plan(
             # Taking over videos is no word on rows that are missing.
             if one.diff.action == "retire" and not options.adopt:
                 retiring.append(named.row)
-    if unknown or (not lines and chosen is not None):
-        check_selection(options.select, _all(diff()))
+    if unknown or not lines:
+        check_selection(which, (named for one in diff() if (named := one.brief or one.row)))
     known = campaign.budget if campaign else None
     wished = options.budget if options.budget is not None else sheet.budget
     keeps = wished is None or (options.keep_budget and known is not None)

@@ -28,7 +28,6 @@ from callsheet.tasks.campaign.approver import Approver
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.propose import rows_named
 from callsheet.tasks.campaign.run_record import recorded
-from callsheet.tasks.campaign.selection import Selection, parse_selection
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.workers import Workers, WorkerStarter
 from callsheet.tasks.engine.context import Context, connect
@@ -38,6 +37,7 @@ from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, tally_of
 from callsheet.tasks.ledger.figures import count_wanted
 from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_selection import urgent_rows
 from callsheet.tasks.ledger.runs import RunKind
 from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_of
@@ -143,11 +143,6 @@ class Run:
         return {**found, **states, "exit": self.outcome.exit_status, "credits.charged": charged}
 
     @property
-    def chosen(self) -> Selection:
-        """The test of `--select`."""
-        return parse_selection(self.options.select)
-
-    @property
     def time_left(self) -> float | None:
         """Seconds until the time given with --max-wait is up."""
         if self.until is None:
@@ -215,7 +210,8 @@ class Run:
         found = [row for row in found if self.has(row.row)]
         if not self.options.select or self.plan is not None:
             return found
-        return [row for row in found if self.chosen(row, row.asked(), row.state)]
+        which = RowFilter.parse(self.options.select)
+        return [row for row in found if which.matches(row, row.state)]
 
     async def urgent(self, limit: int) -> tuple[list[CampaignRow], int]:
         """Return at most so many of the run's rows, those that matter most, and how many it has."""

@@ -187,7 +187,7 @@ def _set_up_sqlite(connection: Any, _: ConnectionPoolEntry, *, lock_wait: float)
 
 
 def _folded(text: str | None) -> str | None:
-    return None if text is None else text.casefold()
+    return None if text is None else text.lower()
 
 
 def _use_wal(cursor: Any, *, until: float) -> None:

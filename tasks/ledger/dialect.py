@@ -175,6 +175,13 @@ class Joined(GenericFunction[str]):
     inherit_cache = True
 
 
+class Elements(GenericFunction[str]):
+    """The elements of a JSON array, as a table of texts with the column `value`."""
+
+    type = String()
+    inherit_cache = True
+
+
 class Within(GenericFunction[bool]):
     """Whether a text has another one in it."""
 
@@ -209,6 +216,14 @@ def _joined(element: Joined, compiler: Any, **how: Any) -> str:
     if _is_sqlite(compiler):
         return f"json_patch({first}, {second})"
     return f"CAST(CAST({first} AS jsonb) || CAST({second} AS jsonb) AS text)"
+
+
+@compiles(Elements)
+def _elements(element: Elements, compiler: Any, **how: Any) -> str:
+    whole = compiler.process(element.clauses, **how)
+    if _is_sqlite(compiler):
+        return f"json_each({whole})"
+    return f"json_array_elements_text(CAST({whole} AS json))"
 
 
 @compiles(Within)

@@ -13,13 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, tally_of
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_selection import (
-    RowFilter,
     is_walked,
     matching,
+    rows_matching,
     video,
     with_video,
 )
@@ -68,7 +69,7 @@ def shown_rows(
 
 def count_shown(connection: Connection, campaign_id: int, which: RowFilter | None = None) -> int:
     """Return how many rows match."""
-    query = _numbers(connection, campaign_id, which or RowFilter())
+    query = rows_matching(connection, campaign_id, which or RowFilter())
     return connection.scalar(select(func.count()).select_from(query.subquery())) or 0
 
 
@@ -76,8 +77,16 @@ def names_shown(
     connection: Connection, campaign_id: int, which: RowFilter | None = None
 ) -> list[str]:
     """Return the ids of all rows that match, in the order of the sheet."""
-    query = _numbers(connection, campaign_id, which or RowFilter(), rows.c.row)
+    query = rows_matching(connection, campaign_id, which or RowFilter(), rows.c.row)
     return [name for _, name in connection.execute(query.order_by(rows.c.position, rows.c.id))]
+
+
+def numbers_shown(
+    connection: Connection, campaign_id: int, which: RowFilter | None = None
+) -> list[int]:
+    """Return the numbers in the ledger of all rows that match, in the order of the sheet."""
+    query = rows_matching(connection, campaign_id, which or RowFilter())
+    return list(connection.scalars(query.order_by(rows.c.position, rows.c.id)))
 
 
 def videos_shown(
@@ -85,7 +94,7 @@ def videos_shown(
 ) -> list[int]:
     """Return the takes, by their numbers in the ledger, whose videos are those of rows that match,
     in the order of the sheet."""
-    query = _numbers(connection, campaign_id, which or RowFilter(), video.c.id)
+    query = rows_matching(connection, campaign_id, which or RowFilter(), video.c.id)
     query = query.where(video.c.id.is_not(None)).order_by(rows.c.position, rows.c.id)
     return [take for _, take in connection.execute(query)]
 
@@ -156,20 +165,11 @@ def _places(
     found: list[_Place] = []
     if after is None or after.by > 0:
         found = _worst(connection, campaign_id, which, after, limit)
-    if len(found) < limit and which.flagged is not True:
+    if len(found) < limit and which.word("flagged") != "yes":
         behind = after if after is not None and after.by == 0 else None
         rest = limit - len(found)
         found += _by_sheet(connection, campaign_id, which, behind, rest, walked=walked, clean=True)
     return found
-
-
-def _numbers(
-    connection: Connection, campaign_id: int, which: RowFilter, *columns: Any
-) -> Select[Any]:
-    """Return a query of the numbers of all rows that match, and of `columns`."""
-    walked = is_walked(connection, campaign_id, which)
-    query = with_video(select(rows.c.id, *columns).select_from(rows))
-    return matching(query, campaign_id, which, walked=walked)
 
 
 def _by_sheet(
@@ -223,9 +223,8 @@ def _worst(
 ) -> list[_Place]:
     """Return places of rows whose video was flagged, of which there are few."""
     query = with_video(select(video.c.flagged, rows.c.position, rows.c.id).select_from(rows))
-    if which.flagged is False:
-        return []
-    query = matching(query, campaign_id, replace(which, flagged=True), walked=False)
+    flagged = which & RowFilter.of(flagged="yes")
+    query = matching(query, campaign_id, flagged, walked=False)
     if after is not None:
         later = and_(rows.c.position == after.position, rows.c.id > after.id)
         same = and_(video.c.flagged == int(after.by), or_(rows.c.position > after.position, later))
@@ -264,7 +263,7 @@ def counts_of(connection: Connection, campaign_id: int) -> Counts:
         tags=tags_of(connection, campaign_id),
         videos=videos,
         reviews={verdict: said.get(verdict, 0) for verdict in ("keep", "reject", "none")},
-        flagged=count_shown(connection, campaign_id, RowFilter(flagged=True)),
+        flagged=count_shown(connection, campaign_id, RowFilter.of(flagged="yes")),
     )
 
 

@@ -1,34 +1,38 @@
-"""Which rows of a campaign are meant: filters, rows to process, and the most urgent rows.
+"""Which rows of a campaign are meant: those of a filter, rows to process, and the most urgent rows.
 
-A filter is what stands in the address of a page: the database alone applies it, so that what is
-counted, what is shown and what a bulk act is about are the same rows. Knows no address.
+The database alone applies a filter, so that what is counted, what is shown and what a bulk act is
+about are the same rows.
 """
 
 from __future__ import annotations
 
-import json
+import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
+    Text,
     and_,
+    cast,
     exists,
+    false,
     func,
     literal,
     literal_column,
+    not_,
     or_,
     select,
-    true,
 )
 
-from callsheet.tasks.ledger.dialect import Folded, Member, Within
+from callsheet.tasks.ledger.dialect import Elements, Folded, Member, Within
 from callsheet.tasks.ledger.records import Records
+from callsheet.tasks.ledger.row_filter import CHOICES, KNOWN, RowFilter, Term
 from callsheet.tasks.ledger.schema import (
     CLIENT_REVIEWED,
     MADE_FIRST,
@@ -48,42 +52,8 @@ from callsheet.tasks.ledger.values import (
     rows_by_number,
 )
 
-#: How a video stands with people: kept, rejected, or not reviewed yet.
-ReviewFilter = Literal["keep", "reject", "none"]
 #: From this part of a campaign's rows on it is quicker to walk through all of them in order.
 MANY = 1 / 8
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RowFilter:
-    """Conditions that all hold; what is empty or None asks for nothing.
-
-    What is said of a video (`review`, `client`, `flagged`, `video`, `since`, `until`) is said of
-    the newest that the row has; `review="none"` are videos that are not reviewed yet, `client` is
-    what the client says of it. `takes` is how many takes a row has at least, `since` and `until`
-    when its video was delivered (Unix seconds: later than the one, no later than the other). `q` is
-    looked for in id, title and reason.
-    """
-
-    states: Collection[State] = ()
-    tag: str | None = None
-    review: ReviewFilter | None = None
-    client: ReviewFilter | None = None
-    q: str | None = None
-    flagged: bool | None = None
-    language: str | None = None
-    ratio: str | None = None
-    tool: str | None = None
-    takes: int | None = None
-    video: bool | None = None
-    since: float | None = None
-    until: float | None = None
-    rows: Collection[str] = ()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it asks for every row."""
-        return self == RowFilter()
 
 
 #: The video of a row, next to it (`with_video`).
@@ -111,10 +81,11 @@ def is_walked(connection: Connection, campaign_id: int, which: RowFilter) -> boo
 
 def _few(campaign_id: int, which: RowFilter) -> Iterator[Select[Any]]:
     """Yield how many rows each condition lets through that has an index of its own."""
-    if which.rows:
-        yield select(literal(len(which.rows)))
-    if which.states:
-        mine = and_(rows.c.campaign_id == campaign_id, rows.c.state.in_(sorted(which.states)))
+    for term in which.terms:
+        if term.names_rows and all(one.exact for one in term.patterns):
+            yield select(literal(len(term.patterns)))
+    if which.states is not None:
+        mine = and_(rows.c.campaign_id == campaign_id, rows.c.state.in_(which.states))
         yield select(func.count()).select_from(rows).where(mine)
     for these in _by_index(campaign_id, which):
         yield select(func.count()).select_from(these.subquery())
@@ -122,18 +93,27 @@ def _few(campaign_id: int, which: RowFilter) -> Iterator[Select[Any]]:
 
 def _by_index(campaign_id: int, which: RowFilter) -> Iterator[Select[Any]]:
     """Yield the numbers of rows that an index other than those of `rows` finds."""
-    if which.review in ("keep", "reject"):
-        mine = (takes.c.campaign_id == campaign_id, takes.c.review == which.review)
-        yield select(takes.c.row_id).where(*mine, REVIEWED)
-    if which.client in ("keep", "reject"):
-        mine = (takes.c.campaign_id == campaign_id, takes.c.client_review == which.client)
-        yield select(takes.c.row_id).where(*mine, CLIENT_REVIEWED)
-    if which.flagged:
-        yield select(takes.c.row_id).where(takes.c.campaign_id == campaign_id, FLAGGED_TAKE)
-    if which.takes is not None and which.takes > 1:
-        yield select(takes.c.row_id).where(
-            takes.c.campaign_id == campaign_id, NOT_FIRST, takes.c.number >= which.takes
-        )
+    mine = select(takes.c.row_id).where(takes.c.campaign_id == campaign_id)
+    for term in which.terms:
+        if not term.wanted:
+            continue
+        if term.name == "review" and "none" not in term.choices:
+            yield mine.where(takes.c.review.in_(term.choices), REVIEWED)
+        if term.name == "client" and "none" not in term.choices:
+            yield mine.where(takes.c.client_review.in_(term.choices), CLIENT_REVIEWED)
+        if term.name == "flagged" and "no" not in term.choices:
+            yield mine.where(FLAGGED_TAKE)
+        if term.name == "takes" and (least := min(int(one.text) for one in term.patterns)) > 1:
+            yield mine.where(NOT_FIRST, takes.c.number >= least)
+
+
+def rows_matching(
+    connection: Connection, campaign_id: int, which: RowFilter, *columns: Any
+) -> Select[Any]:
+    """Return a query of the numbers of all rows that match, and of `columns`; in no order."""
+    walked = is_walked(connection, campaign_id, which)
+    query = with_video(select(rows.c.id, *columns).select_from(rows))
+    return matching(query, campaign_id, which, walked=walked)
 
 
 def matching(
@@ -141,64 +121,96 @@ def matching(
 ) -> Select[Any]:
     """Return a query of rows, from `with_video`, with the filter's conditions; in no order."""
     query = query.where(rows.c.campaign_id == campaign_id)
-    # SQLite would take an index for anything that it is not kept from: see `is_walked`.
-    state = rows.c.state.concat("") if walked else rows.c.state
-    if which.states:
-        query = query.where(state.in_(sorted(which.states)))
-    if which.rows:
-        query = query.where(rows.c.row.in_(sorted(which.rows)))
+    if which.states is not None:
+        # SQLite would take an index for anything that it is not kept from: see `is_walked`.
+        state = rows.c.state.concat("") if walked else rows.c.state
+        query = query.where(state.in_(which.states))
     if not walked:
         for these in _by_index(campaign_id, which):
             query = query.where(rows.c.id.in_(these))
-    elif which.takes is not None:
-        query = query.where(_taken(which.takes))
-    return query.where(_of_video(which), *_of_words(which))
+    return query.where(*(_condition(term) for term in which.terms if term.name != "state"))
 
 
-def _taken(times: int) -> ColumnElement[bool]:
-    again = exists().where(takes.c.row_id == rows.c.id, takes.c.number >= times)
-    return again.correlate(rows)
+def _condition(term: Term) -> ColumnElement[bool]:
+    """Return when a term holds: what `RowFilter.matches` says of a row of a sheet."""
+    found = or_(*_alternatives(term))
+    # What is not known, of a row that has no video, is not so.
+    return found if term.wanted else not_(func.coalesce(found, false()))
 
 
-def _of_video(which: RowFilter) -> ColumnElement[bool]:
-    wanted: list[ColumnElement[bool]] = [true()]
-    if which.video is not None:
-        wanted.append(video.c.id.is_not(None) if which.video else video.c.id.is_(None))
-    if which.review == "none":
-        wanted += [video.c.id.is_not(None), video.c.review.is_(None)]
-    elif which.review is not None:
-        wanted.append(video.c.review == which.review)
-    if which.client == "none":
-        wanted += [video.c.id.is_not(None), video.c.client_review.is_(None)]
-    elif which.client is not None:
-        wanted.append(video.c.client_review == which.client)
-    if which.flagged is not None:
-        count = func.coalesce(video.c.flagged, 0)
-        wanted.append(count > 0 if which.flagged else and_(video.c.id.is_not(None), count == 0))
-    if which.since is not None:
-        wanted.append(video.c.delivered_at > which.since)
-    if which.until is not None:
-        wanted.append(video.c.delivered_at <= which.until)
-    return and_(*wanted)
+def _alternatives(term: Term) -> Iterator[ColumnElement[bool]]:
+    if term.name in CHOICES:
+        yield from (_OF_VIDEO[term.name, word] for word in term.choices)
+    elif term.name in KNOWN:
+        yield from (_of_ledger(term.name, one.text) for one in term.patterns)
+    elif term.name == "tag":
+        tag = Elements(rows.c.tags).table_valued("value").alias("tag")
+        found = exists(select(literal(1)).select_from(tag).where(_fits(tag.c.value, term)))
+        yield and_(rows.c.tags != "[]", found.correlate(rows))
+    else:
+        yield _fits(_text(term.name), term)
 
 
-def _of_words(which: RowFilter) -> Iterator[ColumnElement[bool]]:
-    if which.tag:
-        # As it stands in the list, with its quotes: a part of another tag is none.
-        yield _holds(rows.c.tags, json.dumps(which.tag, ensure_ascii=False))
-    for name in ("language", "ratio", "tool"):
-        if value := getattr(which, name):
-            yield rows.c[name] == value
-    if which.q and which.q.strip():
-        words = which.q.strip()
-        # No parameter, with which it would be another expression each time to PostgreSQL.
-        topic = Member(rows.c.request, literal_column("'topic'"))
-        said = (rows.c.row, rows.c.title, topic, rows.c.reason)
-        yield or_(*(_holds(one, words) for one in said))
+_FLAGS = func.coalesce(video.c.flagged, 0)
+_OF_VIDEO: Mapping[tuple[str, str], ColumnElement[bool]] = {
+    ("video", "yes"): video.c.id.is_not(None),
+    ("video", "no"): video.c.id.is_(None),
+    ("review", "keep"): video.c.review == "keep",
+    ("review", "reject"): video.c.review == "reject",
+    ("review", "none"): and_(video.c.id.is_not(None), video.c.review.is_(None)),
+    ("client", "keep"): video.c.client_review == "keep",
+    ("client", "reject"): video.c.client_review == "reject",
+    ("client", "none"): and_(video.c.id.is_not(None), video.c.client_review.is_(None)),
+    ("flagged", "yes"): _FLAGS > 0,
+    ("flagged", "no"): and_(video.c.id.is_not(None), _FLAGS == 0),
+}
 
 
-def _holds(text: ColumnElement[Any], words: str) -> ColumnElement[bool]:
-    return Within(Folded(text), Folded(words))
+def _text(name: str) -> ColumnElement[Any]:
+    """Return what a row has under a name: in a column of its own, or in its request."""
+    if name in ("row", "operation"):
+        return rows.c[name]
+    column = "ratio" if name == "aspect_ratio" else name
+    has_column = column in ("cost_center", "tool", "language", "ratio")
+    return func.coalesce(rows.c[column] if has_column else cast(_asked(name), Text), "")
+
+
+def _asked(name: str) -> ColumnElement[str]:
+    # No parameter, with which it would be another expression each time to PostgreSQL.
+    return Member(rows.c.request, literal_column(f"'{name}'"))
+
+
+def _of_ledger(name: str, text: str) -> ColumnElement[bool]:
+    if name == "since":
+        return video.c.delivered_at > float(text)
+    if name == "until":
+        return video.c.delivered_at <= float(text)
+    if name == "takes":
+        again = exists().where(takes.c.row_id == rows.c.id, takes.c.number >= int(text))
+        return again.correlate(rows)
+    said = (rows.c.row, rows.c.title, _asked("topic"), rows.c.reason)
+    return or_(*(Within(_folded(one, text), text.lower()) for one in said))
+
+
+def _fits(text: ColumnElement[Any], term: Term) -> ColumnElement[bool]:
+    """Return whether a text is one of a term's patterns."""
+    exact = [one.text for one in term.patterns if one.exact]
+    words = [one.text.lower() for one in term.patterns if one.is_word and not one.exact]
+    found = [text.in_(exact)] if exact else []
+    folded = _folded(text, *(one.text for one in term.patterns))
+    found += [folded.in_(words)] if words else []
+    for one in term.patterns:
+        if not one.is_word:
+            pattern = re.sub(r"([%_\\])", r"\\\1", one.text.lower())
+            pattern = pattern.replace("*", "%").replace("?", "_")
+            found.append(folded.like(pattern, escape="\\"))
+    return or_(*found)
+
+
+def _folded(text: ColumnElement[Any], *words: str) -> ColumnElement[str]:
+    """Return a text to be compared with words in lower case."""
+    # SQLite's own function knows no letter beyond ASCII, and is three times as quick as ours.
+    return func.lower(text) if "".join(words).isascii() else Folded(text)
 
 
 # What a run may process of a campaign: which rows, and in which order they go.

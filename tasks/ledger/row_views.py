@@ -7,7 +7,7 @@ only.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -29,6 +29,8 @@ from callsheet.tasks.ledger.deliveries import (
 from callsheet.tasks.ledger.figures import FIGURES, NAMES, PAGE, Figures
 from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.reviews import CLIENT_REVIEWS, REVIEWS, Review, Verdict
+from callsheet.tasks.ledger.row_filter import RowFilter
+from callsheet.tasks.ledger.row_selection import rows_matching
 from callsheet.tasks.ledger.schema import rows, takes
 from callsheet.tasks.ledger.values import TAKES, CampaignRow, State, Take
 from callsheet.tasks.runtime.redact import one_line
@@ -264,18 +266,20 @@ def _query(wanted: Sequence[ColumnElement[bool]]) -> Select[Any]:
 def stream(
     connection: Connection,
     campaign_id: int,
+    which: RowFilter | None = None,
     *,
-    states: Collection[State] | None = None,
     numbers: Sequence[int] | None = None,
 ) -> Iterator[ShownRow]:
-    """Yield the rows of a campaign in sheet order: all, those in `states`, or some by `numbers`."""
+    """Yield the rows of a campaign in sheet order: all, those that match, or some by `numbers`."""
+    which = which or RowFilter()
     wanted = [rows.c.campaign_id == campaign_id]
-    if states is not None:
-        wanted.append(rows.c.state.in_(states))
+    if not which.is_empty:
+        wanted.append(rows.c.id.in_(rows_matching(connection, campaign_id, which).correlate(None)))
     if numbers is not None:
         wanted.append(rows.c.id.in_(numbers))
     # As it stands, SQLite would find some by walking through all in the order of the sheet.
-    order = rows.c.position if numbers is None else rows.c.position + 0
+    every = numbers is None and which.is_empty
+    order = rows.c.position if every else rows.c.position + 0
     query = _query(wanted).order_by(order, rows.c.id)
     with connection.execute(query, execution_options={"yield_per": PAGE}) as found:
         yield from map(ShownRow._make, found)
@@ -290,17 +294,13 @@ def rows_by_id(
 
 
 def row_documents(
-    connection: Connection,
-    campaign_id: int,
-    *,
-    states: Collection[State] | None = None,
-    numbers: Sequence[int] | None = None,
+    connection: Connection, campaign_id: int, *, numbers: Sequence[int] | None = None
 ) -> Callable[[CampaignRow], dict[str, Any]]:
     """Return what says of a row of the campaign how it stands: a line of `rows --json`.
 
-    With `states` or `numbers` only of the rows in these, or of these numbers in the ledger.
+    With `numbers` only of the rows of these numbers in the ledger.
     """
-    views = stream(connection, campaign_id, states=states, numbers=numbers)
+    views = stream(connection, campaign_id, numbers=numbers)
     found = {view.id: view.document for view in views}
 
     def document(row: CampaignRow) -> dict[str, Any]:

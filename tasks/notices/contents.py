@@ -29,8 +29,8 @@ from callsheet.tasks.ledger.notices import (
     plans_expiring,
     still_to_pay,
 )
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_pages import shown_rows
-from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.row_views import rows_by_id
 from callsheet.tasks.ledger.sessions import all_links
 from callsheet.tasks.ledger.values import NEEDS_PERSON, UNDER_WAY
@@ -160,7 +160,7 @@ def _known(
 
 def _reasons(connection: Connection, campaign: int) -> list[str]:
     """Return the first rows that need attention, each with its reason."""
-    which = RowFilter(states=tuple(sorted(NEEDS_PERSON)))
+    which = RowFilter.of(state=NEEDS_PERSON)
     found = []
     for row in shown_rows(connection, campaign, which, limit=NAMED).rows:
         name = row.row if row.title == row.row else f"{row.row}, {shorten(row.title, 50)}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 from collections.abc import AsyncIterator
 from decimal import Decimal
 from functools import partial
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,8 @@ async def test_a_board_with_nothing_in_it_says_how_to_begin(
         ("?state=failed,held", ["held", "failed"]),
         ("?tag=tea&q=deliv", ["delivered"]),
         ("?tag=other", []),
+        ("?select=state:fail*|held", ["failed", "held"]),
+        ("?tag=tea&select=!state:planned,deliv*", ["delivered"]),
     ],
 )
 async def test_the_address_says_which_rows_are_shown(
@@ -100,6 +104,27 @@ async def test_the_address_says_which_rows_are_shown(
     page = await (await open_board.form("admin")).get(f"/c/spring{query}")
 
     assert sorted(names_in(page)) == sorted(rows)
+
+
+async def test_what_a_page_shows_can_be_typed_and_what_is_typed_be_shown(
+    open_board: OpenBoard,
+) -> None:
+    await in_every_state(open_board)
+    browser = await open_board.form("admin")
+
+    everything = await browser.get("/c/spring")
+    some = await browser.get("/c/spring?state=failed,held&q=a, b")
+    (typed,) = re.findall(r"<code>--select (.*?)</code>", some.text)
+    (select,) = shlex.split(unescape(typed))
+    same = await browser.get("/c/spring", params={"select": "failed,held,tag:t*"})
+    wrong = [await browser.get(f"/c/spring?select={one}") for one in ("colour:red", "state:done")]
+
+    assert "--select" not in everything.text
+    assert select == 'state:held|failed,q:"a, b"'
+    assert 'name="select" value="failed|held,tag:t*"' in same.text
+    assert "select=failed%7Cheld%2Ctag%3At%2A" in same.text
+    assert [page.status_code for page in wrong] == [422, 422]
+    assert "--select does not know &#34;colour&#34;" in wrong[0].text
 
 
 async def test_counts_are_links_and_the_progress_is_said_in_words(open_board: OpenBoard) -> None:

@@ -168,6 +168,7 @@ FILTERS = {
     "flagged=yes": ["row-4"],
     "sort=worst": ["row-4", "row-1", "row-2", "row-3"],
     "q=part 2": ["row-2"],
+    "select=row-1,row-3,!review:keep": ["row-3"],
 }
 
 

@@ -99,6 +99,8 @@ async def test_a_link_needs_the_right_and_shows_nothing_internal(
             "row", "title", "take", "review", "cs_file_mp4", "cs_file_srt", "cs_file_vtt",
         ]  # fmt: skip
         assert (await mara.get("/campaigns/spring/videos.zip?select=row-1")).status_code == 403
+        assert (await mara.get("/c/spring/videos?select=cost_center:x")).status_code == 403
+        assert "--select" not in (await mara.get("/c/spring/videos?review=keep")).text
     assert (await mara.get("/campaigns/autumn/videos.zip")).status_code == 403
 
 

@@ -1420,15 +1420,22 @@ MUTATIONS = (
     Mutation(
         "a misspelt filter of a page is refused",
         "deployments/board/row_filters.py",
-        "    refuse_unknown(query, (*FILTERS, *also))",
+        "    refuse_unknown(query, (*FILTERS, SELECT, *also))",
         "    pass",
         "tests/board/test_unknown_members.py::test_a_misspelt_filter_decides_on_nothing",
     ),
     Mutation(
+        "a guest selects by nothing that no page shows",
+        "deployments/board/row_filters.py",
+        "    if guest and SELECT in query:",
+        "    if guest and SELECT is query:",
+        "tests/board/test_videos_zip.py::test_a_link_needs_the_right_and_shows_nothing_internal",
+    ),
+    Mutation(
         "a selection names no row that is not there",
         "tasks/campaign/selection.py",
-        "            if word.casefold() not in ids:",
-        "            if word.casefold() is ids:",
+        "        if word.lower() not in ids:",
+        "        if word.lower() is ids:",
         "tests/unit/campaign/test_selection.py::test_a_selection_that_cannot_be_meant_is_refused_with_what_exists",
     ),
     Mutation(
@@ -1775,7 +1782,7 @@ MUTATIONS = (
         "a guest sees no video that the team does not keep",
         "tasks/aftercare/guests.py",
         'review=None if person.guest.all_videos else "keep")\n',
-        "review=which.review)\n",
+        'review=which.words("review"))\n',
         "tests/board/test_links.py::test_a_guest_sees_what_the_team_keeps_and_no_other_video",
     ),
     Mutation(

@@ -30,14 +30,14 @@ TOOLS = {
     ),
     "run_plan": ("plan!", "destroys, again is the same"),
     "status": ("campaign!", "reads"),
-    "rows": ("campaign! state after", "reads"),
+    "rows": ("campaign! state select after", "reads"),
     "explain_row": ("campaign! row!", "reads"),
     "list_campaigns": ("after", "reads"),
     "retake": ("campaign! rows! because!", "reads"),
     "cancel": ("campaign! rows", "destroys, again is the same"),
     "record_review": ("campaign! row! verdict! reason take", "writes, again is the same"),
     "service_capabilities": ("", "reads"),
-    "show_videos": ("campaign! review after", "reads"),
+    "show_videos": ("campaign! review select after", "reads"),
 }
 
 
@@ -281,6 +281,8 @@ async def test_videos_are_shown_reviewed_and_priced_again(desk: OpenDesk) -> Non
         assert (again["credits"], again["state"]) == (ROW, "ready")
         listed = await call(client, "rows", campaign="shown", state="delivered")
         assert [row["review"] for row in listed["rows"]] == ["keep", None]
+        listed = await call(client, "rows", campaign="shown", select="r*,!review:keep")
+        assert [row["row"] for row in listed["rows"]] == ["r1"]
         row = (await call(client, "explain_row", campaign="shown", row="r0"))["row"]
         assert row["state"] == "delivered"
         assert (await call(client, "list_campaigns"))["campaigns"][0]["campaign"] == "shown"
@@ -304,6 +306,7 @@ async def test_videos_are_shown_reviewed_and_priced_again(desk: OpenDesk) -> Non
         ("approve_plan", {}, "list the tools"),
         ("run_plan", {}, "change the arguments"),
         ("rows", {"campaign": "x", "state": "weird"}, "change the arguments"),
+        ("rows", {"campaign": "x", "select": "colour:red"}, "select by row, state"),
         ("status", {"campaign": "nope"}, "list_campaigns"),
         ("run_plan", {"plan": "x" * 5000}, "new plan"),
         ("plan", {"sheet": sheet_of(1), "campaign": "a", "budget": -5}, "change the arguments"),

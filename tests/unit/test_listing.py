@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
+import json
 from decimal import Decimal
 from typing import Any
 
@@ -14,18 +14,18 @@ from callsheet.deployments.listing import ListedLine, show_lines
 from callsheet.deployments.tables import show_plan, show_rows
 from callsheet.tasks.campaign.report import sums_of
 from callsheet.tasks.campaign.values import Plan, PlanLine
-from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.ledger.row_views import ShownRow
+from callsheet.tasks.ledger.values import State
 from callsheet.tasks.values.amounts import count, in_credits
-from tests.campaigns import a_row, a_shown_row
+from tests.campaigns import a_shown_row
 
 VIDEO = "file:///" + "a-folder/" * 9 + "video.mp4"
 
 
-def document_of(row: CampaignRow, uri: str) -> dict[str, Any]:
-    assert row.take is not None
-    said = {"row": row.row, "state": row.state, "reason": row.reason, "take": row.take.number}
-    file = {"kind": "mp4", "uri": uri, "sha256": "a" * 64, "bytes": 9}
-    return {**a_shown_row().document, **said, "video_take": 1, "deliveries": [file]}
+def made(row: str, state: State, uri: str, **own: Any) -> ShownRow:
+    files = {"mp4": {"uri": uri, "sha256": "a" * 64, "bytes": 9, "seconds": 5.0}}
+    said = {"take": 1, "video_take": 1, "files_text": json.dumps(files)}
+    return a_shown_row(row=row, state=state, **said, **own)
 
 
 def terminal() -> tuple[Console, io.StringIO]:
@@ -119,9 +119,9 @@ def test_a_plan_says_what_it_comes_to(wanted: Plan, words: str):
 
 
 def test_a_path_is_never_cut():
-    row = replace(a_row("held"), reason="needs 15 credits, and 5 of the 20 are left: raise it")
+    row = made("a", "held", VIDEO, reason="needs 15 credits, and 5 of the 20 are left: raise it")
     console, out = terminal()
-    show_rows("spring", [row], lambda row: document_of(row, VIDEO), console)
+    show_rows("spring", [row], console)
     lines = out.getvalue().splitlines()
     assert VIDEO in [part.strip() for part in lines]
     assert "the video of take 1 stays" in " ".join(part.strip() for part in lines)
@@ -129,14 +129,10 @@ def test_a_path_is_never_cut():
 
 
 def test_a_folder_that_all_long_paths_share_is_said_once():
-    rows = [replace(a_row("delivered"), id=n, row=f"r{n}") for n in (1, 2)]
     folder = f"s3://{'b' * 70}/x/"
+    rows = [made(f"r{n}", "delivered", f"{folder}r{n}.mp4") for n in (1, 2)]
     console, out = terminal()
-
-    def document(row: CampaignRow) -> dict[str, Any]:
-        return document_of(row, f"{folder}{row.row}.mp4")
-
-    show_rows("c", rows, document, console)
+    show_rows("c", rows, console)
     assert f"videos are in {folder}\n" in out.getvalue()
     shown = [part.split()[-1] for part in out.getvalue().splitlines()[2:4]]
     assert shown == ["r1.mp4", "r2.mp4"]

@@ -16,14 +16,15 @@ from callsheet.deployments.board.board import Board, TheBoard, TheCampaign, View
 from callsheet.deployments.board.limits import OneStream
 from callsheet.deployments.board.places import Place, shown_places
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.row_filters import AskedRows, rows_in
+from callsheet.deployments.board.row_filters import PAGED, SELECTION, filter_in
 from callsheet.deployments.board.services.videos import events_as_they_come
 from callsheet.deployments.commands.review import TakeReview
 from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.reviews import Verdict
+from callsheet.tasks.ledger.row_filter import ReviewFilter, RowFilter
 from callsheet.tasks.ledger.row_history import whole_row
 from callsheet.tasks.ledger.row_pages import MOST, PAGE, Sort, count_shown, shown_rows
-from callsheet.tasks.ledger.row_selection import ReviewFilter
 from callsheet.tasks.ledger.row_views import ShownTake
 from callsheet.tasks.runtime.redact import redacted
 from callsheet.tasks.values.answers import Credits, Moment
@@ -136,6 +137,7 @@ def filters(
     state: Annotated[list[str] | None, Query(description="failed; held,failed; repeated")] = None,
     tag: Annotated[str | None, Query(max_length=200)] = None,
     review: Annotated[ReviewFilter | None, EMPTY, Query(description="none: undecided")] = None,
+    client: Annotated[ReviewFilter | None, EMPTY, Query(description="of the client")] = None,
     q: Annotated[str | None, Query(max_length=200, description="in id, title, reason")] = None,
     flagged: Annotated[bool | None, EMPTY, Query(description="something was found wrong")] = None,
     video: Annotated[bool | None, EMPTY, Query(description="whether there is a video")] = None,
@@ -146,18 +148,23 @@ def filters(
     since: Annotated[float | None, EMPTY, Query(description="video delivered later (Unix)")] = None,
     until: Annotated[float | None, EMPTY, Query(description="delivered no later")] = None,
     row: Annotated[list[str] | None, Query(description="these rows alone")] = None,
-) -> AskedRows:
+    select: Annotated[
+        str | None, Query(max_length=SELECTION, description="as `--select`, with all of the above")
+    ] = None,
+) -> RowFilter:
     """Read which rows are asked for; the parameters above are what the address may hold."""
-    return rows_in(request.query_params, "select", "kept")
+    person: Person | None = getattr(request.state, "person", None)
+    is_guest = person is not None and person.guest is not None
+    return filter_in(request.query_params, *PAGED, "kept", guest=is_guest)
 
 
-Filters = Annotated[AskedRows, Depends(filters)]
+Filters = Annotated[RowFilter, Depends(filters)]
 
 
 async def list_rows(
     at: At,
     campaign: str,
-    asked: Filters,
+    which: Filters,
     sort: Annotated[
         Sort | None, EMPTY, Field(description="sheet unless given; worst: most found wrong first")
     ] = None,
@@ -169,12 +176,12 @@ async def list_rows(
     page = await at.read(
         shown_rows,
         campaign_id=known.id,
-        which=asked.which,
+        which=which,
         sort=sort or "sheet",
         after=after or None,
         limit=limit or PAGE,
     )
-    total = await at.read(count_shown, campaign_id=known.id, which=asked.which)
+    total = await at.read(count_shown, campaign_id=known.id, which=which)
     lines = [RowLine.model_validate(row.document) for row in page.rows]
     return RowPage(rows=lines, total=total, next=page.next)
 

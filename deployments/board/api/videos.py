@@ -7,7 +7,7 @@ here always: a browser takes those of another origin only where that one allows 
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -35,8 +35,10 @@ from callsheet.deployments.board.services.videos import (
 from callsheet.deployments.commands.review import Note, Reason, decide_all
 from callsheet.tasks.aftercare.archive import rows_to_take
 from callsheet.tasks.aftercare.guests import check_sees, within
+from callsheet.tasks.campaign.selection import check_chosen
 from callsheet.tasks.ledger.deliveries import Delivered, PictureKind, TakeVideo
 from callsheet.tasks.ledger.reviews import Verdict
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.store.addresses import disposition_of
 from callsheet.tasks.values.locations import is_object
 
@@ -74,9 +76,8 @@ async def get_videos_zip(
     person: Downloads,
     known: TheCampaign,
     videos: TheVideos,
-    asked: Filters,
+    which: Filters,
     _: OneDownload,
-    select: Annotated[str | None, Query(max_length=2000, description="as `--select`")] = None,
     kept: Annotated[bool, Query(description="only videos that are kept")] = False,
 ) -> Response:
     """Return the videos of the rows that match with their captions and a status sheet, as a ZIP.
@@ -84,13 +85,15 @@ async def get_videos_zip(
     A file that is missing is left out, and the status sheet says so. A ZIP that breaks off has no
     end: no program opens it.
     """
-    if select is not None and person.guest is not None:
-        raise ProblemDetails(403, "your link chooses videos by what the page shows, not by select")
-    which = replace(asked.which, review="keep") if kept else asked.which
+    if kept:
+        which &= RowFilter.of(review="keep")
     which = within(person, which)
+    if person.guest is None:
+        # What there is instead is no guest's business.
+        await board.read(check_chosen, campaign=known, which=which)
     made = videos.zip_of(
         known,
-        await board.read(rows_to_take, campaign=known, which=which, select=select),
+        await board.read(rows_to_take, campaign=known, which=which),
         inside=person.guest is None,
     )
     disposition = disposition_of(f"{known.name}.zip", download=True)
@@ -228,7 +231,7 @@ async def review_rows(
     done = await decide_all(
         board,
         known.name,
-        which.which,
+        which,
         asked.verdict,
         reason=asked.reason,
         note=asked.note,

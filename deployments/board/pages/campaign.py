@@ -42,6 +42,7 @@ from callsheet.tasks.ledger.campaigns import Campaign, Tally, find_campaign, las
 from callsheet.tasks.ledger.gauges import KINDS, keep_rates
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.plans import KeptPlan, plans_of
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_pages import (
     MOST,
     Counts,
@@ -49,7 +50,6 @@ from callsheet.tasks.ledger.row_pages import (
     page_figures,
     shown_rows,
 )
-from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.row_views import ShownRow, rows_by_id
 from callsheet.tasks.ledger.runs import RunRow, runs_of
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
@@ -271,7 +271,7 @@ class _Group:
 async def attention(request: Request, board: TheBoard, person: Viewer, campaign: str) -> Response:
     """Show the rows that wait for a person, by state and reason."""
     found = await board.campaign(campaign)
-    which = RowFilter(states=tuple(sorted(NEEDS_PERSON)))
+    which = RowFilter.of(state=NEEDS_PERSON)
     shown = await board.read(shown_rows, campaign_id=found.id, which=which, limit=MOST)
     return page(
         request,

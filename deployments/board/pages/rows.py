@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -24,10 +22,9 @@ from callsheet.tasks.engine.policy.decision import Rules
 from callsheet.tasks.ledger.campaigns import tally_of
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.reviews import REASONS
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_pages import names_shown
-from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.takes import RETAKEABLE
-from callsheet.tasks.ledger.values import State
 from callsheet.tasks.runtime.errors import WrongState
 from callsheet.tasks.runtime.redact import redacted
 
@@ -130,7 +127,6 @@ retakes_router = APIRouter(prefix="/c/{campaign}")
 MOST = 1000
 #: Fields of the forms that are no filters.
 FORM = ("because", "even_kept", "view", "all", "reason", "sort")
-_FAILED: State = "failed"
 
 
 @retakes_router.post("/retakes")
@@ -166,14 +162,11 @@ async def _rows_meant(board: Board, campaign: str, fields: FormData) -> list[str
         return named
     found = await board.campaign(campaign)
     pairs = [(k, v) for k, v in fields.multi_items() if isinstance(v, str)]
-    which = RowFilter(rows=tuple(named)) if named else filter_in(QueryParams(pairs), *FORM)
+    which = RowFilter.of(row=named) if named else filter_in(QueryParams(pairs), *FORM)
     if which.is_empty:
-        which = RowFilter(states=(_FAILED,))
-    states = tuple(state for state in which.states or RETAKEABLE if state in RETAKEABLE)
-    which = replace(which, states=states or (_FAILED,))
-    shown = partial(names_shown, campaign_id=found.id)
-    kept = set(await board.read(shown, which=replace(which, review="keep")))
-    fit = [row for row in await board.read(shown, which=which) if row not in kept]
+        which = RowFilter.of(state="failed")
+    which &= RowFilter.of(state=RETAKEABLE) & RowFilter.parse("!review:keep")
+    fit = await board.read(names_shown, campaign_id=found.id, which=which)
     if not fit:
         raise ProblemDetails(
             422,

@@ -17,7 +17,7 @@ from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.videos import Gallery, VideoView, zip_address
 from callsheet.deployments.commands.review import decide, decide_all
 from callsheet.tasks.ledger.reviews import ReviewStands, Verdict
-from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.values.amounts import count
 
 router = APIRouter(prefix="/c/{campaign}/videos")
@@ -30,7 +30,7 @@ _SEEN = "seen"
 async def videos(request: Request, board: TheBoard, person: Sees, campaign: str) -> Response:
     """Show the videos; with `HX-Request` only what there is to know of the one that is open."""
     gallery = await Gallery.of(board, campaign)
-    view = VideoView.of(request.query_params)
+    view = VideoView.of(request.query_params, person)
     if "HX-Request" in request.headers and view.open:
         card = await gallery.card(view, view.open)
         return page(request, "_video.html", person, **await gallery.opened(view, card))
@@ -61,7 +61,7 @@ async def review(
     """Decide on a video, or take that back; a reason alone rejects. It leads back to where it was
     done: the videos, or `row`."""
     gallery = await Gallery.of(board, campaign)
-    seen = VideoView.of(QueryParams(view))
+    seen = VideoView.of(QueryParams(view), person)
     # As they were sent: an empty note takes one away, without one it stays.
     form = await request.form()
     reason, note = _words(form, "reason"), _words(form, "note")
@@ -111,14 +111,14 @@ async def verdicts(
 ) -> Response:
     """Decide on many videos: those that were selected, or all that the page showed."""
     gallery = await Gallery.of(board, campaign)
-    seen = VideoView.of(QueryParams(view))
+    seen = VideoView.of(QueryParams(view), person)
     if not (rows or everything):
         remedy = "select some, or all"
         raise ProblemDetails(422, "no video was selected; nothing was decided", remedy=remedy)
     done = await decide_all(
         board,
         campaign,
-        seen.which if everything else RowFilter(video=True, rows=tuple(rows)),
+        seen.which if everything else RowFilter.of(video="yes", row=rows),
         verdict,
         reason=reason or None,
         # Videos that came since then no one has looked at.
@@ -134,8 +134,9 @@ async def take_zip(request: Request, person: Downloads, campaign: str) -> Respon
     rows, everything = request.query_params.getlist("row"), request.query_params.get("all")
     if not (rows or everything):
         raise ProblemDetails(422, "no video was selected", remedy="select some, or all")
-    seen = VideoView.of(QueryParams(request.query_params.get("view", ""))).which
-    which = seen if everything else RowFilter(video=True, rows=tuple(rows))
+    view = QueryParams(request.query_params.get("view", ""))
+    seen = VideoView.of(view, person).which
+    which = seen if everything else RowFilter.of(video="yes", row=rows)
     return RedirectResponse(zip_address(campaign, which), 303)
 
 

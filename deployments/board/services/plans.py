@@ -24,7 +24,6 @@ from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.propose import propose
-from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.campaign.stored_plans import (
     ask_plan,
     plan_unpriced,
@@ -39,6 +38,7 @@ from callsheet.tasks.ledger.plans import (
     plan_before,
     plans_of,
 )
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.runs import RunRow, run_for
 from callsheet.tasks.runtime.errors import (
     SheetError,
@@ -303,7 +303,7 @@ async def plan_of_sheet(board: Board, sheet_id: str, options: RunOptions) -> str
     the sheet, or where a workbook hides rows and no one said whether they are wanted.
     """
     kept = await kept_sheet(board, sheet_id)
-    parse_selection(options.select)
+    RowFilter.parse(options.select)
     options, found = await read_mapped(board, kept, options.but(sandbox=board.sandbox))
     try:
         sheet = found.good()

@@ -18,9 +18,9 @@ import pytest
 from sqlalchemy import Connection, event
 
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_history import events_between, horizon, whole_row
 from callsheet.tasks.ledger.row_pages import count_shown, counts_of, shown_rows
-from callsheet.tasks.ledger.row_selection import RowFilter
 from tests.bench.large_ledger import make_large_ledger
 
 SIZES = (300, 3_000)
@@ -39,12 +39,12 @@ _FLAGS = "UPDATE takes SET flagged = iif(id % 100 = 0, 2, 0), checks = '{}' WHER
 PAGES: dict[str, dict[str, Any]] = {
     "all": {},
     "behind a page": {"after": "sheet~0.0~150~150"},
-    "one state of all": {"which": RowFilter(states=["delivered"])},
-    "a rare state": {"which": RowFilter(states=["failed"])},
-    "undecided": {"which": RowFilter(review="none")},
-    "kept": {"which": RowFilter(review="keep")},
+    "one state of all": {"which": RowFilter.of(state="delivered")},
+    "a rare state": {"which": RowFilter.of(state="failed")},
+    "undecided": {"which": RowFilter.of(review="none")},
+    "kept": {"which": RowFilter.of(review="keep")},
     "worst first": {"sort": "worst"},
-    "named": {"which": RowFilter(rows=["row-7", "row-9"])},
+    "named": {"which": RowFilter.of(row=["row-7", "row-9"])},
 }
 
 

@@ -15,6 +15,7 @@ from callsheet.tasks.ledger.deliveries import deliver
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.reviews import review
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_history import whole_row
 from callsheet.tasks.ledger.row_pages import (
     SORTS,
@@ -25,7 +26,7 @@ from callsheet.tasks.ledger.row_pages import (
     shown_rows,
     videos_shown,
 )
-from callsheet.tasks.ledger.row_selection import RowFilter, variety_of
+from callsheet.tasks.ledger.row_selection import variety_of
 from callsheet.tasks.ledger.row_views import ShownRow
 from callsheet.tasks.ledger.schema import takes
 from callsheet.tasks.ledger.takes import approve_retakes
@@ -84,38 +85,44 @@ def look(connection: Connection, take: int, at: float, **found: Any) -> None:
 
 FILTERS: dict[str, tuple[RowFilter, Callable[[ShownRow], bool]]] = {
     "all": (RowFilter(), lambda r: True),
-    "a state": (RowFilter(states=["failed"]), lambda r: r.state == "failed"),
-    "a common state": (RowFilter(states=["delivered"]), lambda r: r.state == "delivered"),
-    "two states": (RowFilter(states=["held", "planned"]), lambda r: r.state in ("held", "planned")),
-    "a tag": (RowFilter(tag="launch"), lambda r: "launch" in r.tags),
-    "a tag with quotes": (RowFilter(tag='the "big" one'), lambda r: 'the "big" one' in r.tags),
-    "a part of a tag": (RowFilter(tag="big"), lambda r: False),
-    "kept": (RowFilter(review="keep"), lambda r: r.verdict == "keep"),
-    "rejected": (RowFilter(review="reject"), lambda r: r.verdict == "reject"),
-    "undecided": (RowFilter(review="none"), lambda r: bool(r.video_take) and r.verdict is None),
-    "flagged": (RowFilter(flagged=True), lambda r: bool(r.flagged)),
-    "not flagged": (RowFilter(flagged=False), lambda r: bool(r.video_take) and not r.flagged),
-    "a language": (RowFilter(language="de"), lambda r: r.language == "de"),
-    "a ratio": (RowFilter(ratio="9:16"), lambda r: r.ratio == "9:16"),
-    "a tool": (RowFilter(tool="product-launch"), lambda r: r.tool == "product-launch"),
-    "taken again": (RowFilter(takes=2), lambda r: r.take >= 2),
-    "with a video": (RowFilter(video=True), lambda r: r.video_take is not None),
-    "without a video": (RowFilter(video=False), lambda r: r.video_take is None),
-    "new videos": (RowFilter(since=NOW + 20), lambda r: (r.delivered_at or 0) > NOW + 20),
-    "videos until": (RowFilter(until=NOW + 20), lambda r: 0 < (r.delivered_at or 0) <= NOW + 20),
-    "some rows": (RowFilter(rows=["row-3", "row-9", "x"]), lambda r: r.row in ("row-3", "row-9")),
-    "an id": (RowFilter(q="ROW-1"), lambda r: "row-1" in r.row),
-    "a title": (RowFilter(q="ÖDÖN'S _k"), lambda r: r.title.startswith("Ödön")),
-    "signs of a pattern": (RowFilter(q="100%"), lambda r: "100%" in r.title),
-    "a sign alone": (RowFilter(q="_"), lambda r: "_" in r.title),
-    "a name of JSON": (RowFilter(q="aspect_ratio"), lambda r: False),
-    "a reason": (RowFilter(q="no", states=["held"]), lambda r: r.reason == "no"),
+    "a state": (RowFilter.of(state="failed"), lambda r: r.state == "failed"),
+    "a common state": (RowFilter.of(state="delivered"), lambda r: r.state == "delivered"),
+    "two states": (
+        RowFilter.of(state=["held", "planned"]),
+        lambda r: r.state in ("held", "planned"),
+    ),
+    "a tag": (RowFilter.of(tag="launch"), lambda r: "launch" in r.tags),
+    "a tag with quotes": (RowFilter.of(tag='the "big" one'), lambda r: 'the "big" one' in r.tags),
+    "a part of a tag": (RowFilter.of(tag="big"), lambda r: False),
+    "kept": (RowFilter.of(review="keep"), lambda r: r.verdict == "keep"),
+    "rejected": (RowFilter.of(review="reject"), lambda r: r.verdict == "reject"),
+    "undecided": (RowFilter.of(review="none"), lambda r: bool(r.video_take) and r.verdict is None),
+    "flagged": (RowFilter.of(flagged="yes"), lambda r: bool(r.flagged)),
+    "not flagged": (RowFilter.of(flagged="no"), lambda r: bool(r.video_take) and not r.flagged),
+    "a language": (RowFilter.of(language="de"), lambda r: r.language == "de"),
+    "a ratio": (RowFilter.of(aspect_ratio="9:16"), lambda r: r.ratio == "9:16"),
+    "a tool": (RowFilter.of(tool="product-launch"), lambda r: r.tool == "product-launch"),
+    "taken again": (RowFilter.of(takes="2"), lambda r: r.take >= 2),
+    "with a video": (RowFilter.of(video="yes"), lambda r: r.video_take is not None),
+    "without a video": (RowFilter.of(video="no"), lambda r: r.video_take is None),
+    "new videos": (RowFilter.of(since=f"{NOW + 20}"), lambda r: (r.delivered_at or 0) > NOW + 20),
+    "videos until": (
+        RowFilter.of(until=f"{NOW + 20}"),
+        lambda r: 0 < (r.delivered_at or 0) <= NOW + 20,
+    ),
+    "some rows": (RowFilter.of(row=["row-3", "row-9", "x"]), lambda r: r.row in ("row-3", "row-9")),
+    "an id": (RowFilter.of(q="ROW-1"), lambda r: "row-1" in r.row),
+    "a title": (RowFilter.of(q="ÖDÖN'S _k"), lambda r: r.title.startswith("Ödön")),
+    "signs of a pattern": (RowFilter.of(q="100%"), lambda r: "100%" in r.title),
+    "a sign alone": (RowFilter.of(q="_"), lambda r: "_" in r.title),
+    "a name of JSON": (RowFilter.of(q="aspect_ratio"), lambda r: False),
+    "a reason": (RowFilter.of(q="no", state="held"), lambda r: r.reason == "no"),
     "many": (
-        RowFilter(states=["delivered"], review="none", flagged=False, language="de"),
+        RowFilter.of(state="delivered", review="none", flagged="no", language="de"),
         lambda r: r.state == "delivered" and not r.verdict and not r.flagged and r.language == "de",
     ),
     "kept and flagged": (
-        RowFilter(review="keep", flagged=True),
+        RowFilter.of(review="keep", flagged="yes"),
         lambda r: r.verdict == "keep" and r.flagged > 0,
     ),
 }
@@ -165,13 +172,13 @@ async def test_counts_are_those_of_the_filters(ledger: Ledger):
 
     async def number(**which: Any) -> int:
         return await ledger.read(
-            count_shown, campaign_id=stage.campaign.id, which=RowFilter(**which)
+            count_shown, campaign_id=stage.campaign.id, which=RowFilter.of(**which)
         )
 
     assert counts.total == 35
-    assert counts.videos == await number(video=True)
-    assert counts.flagged == await number(flagged=True)
-    assert counts.states == {state: await number(states=[state]) for state in counts.states}
+    assert counts.videos == await number(video="yes")
+    assert counts.flagged == await number(flagged="yes")
+    assert counts.states == {state: await number(state=state) for state in counts.states}
     assert counts.tags == {tag: await number(tag=tag) for tag in counts.tags}
     assert counts.reviews == {said: await number(review=said) for said in counts.reviews}
     assert sum(counts.reviews.values()) == counts.videos
