@@ -57,7 +57,6 @@ _LINE: Mapping[str, Any] = {
     "video_id": _TEXT, "quoted": _AMOUNT, "reserved": _AMOUNT, "charged": _AMOUNT,
     "paid_before": _AMOUNT, "variance": _AMOUNT, "video_take": _WHOLE, "deliveries": _FILE,
     "review": _TEXT, "review_reason": _TEXT, "review_note": _TEXT, "reviewed_by": _TEXT,
-    "client_review": _TEXT, "client_reason": _TEXT, "client_note": _TEXT, "client_by": _TEXT,
     "checks": _WORDS, "operation": _TEXT, "digest": _TEXT, "nth": _WHOLE, "first_id": _TEXT,
     "deleted_at": _AMOUNT, "deleted_by": _TEXT, "take_quoted": _AMOUNT, "sent_at": _AMOUNT,
     "to_be_sent": _FLAG, "next_digest": _TEXT, "next_nth": _WHOLE, "earlier": _EARLIER,
@@ -329,7 +328,7 @@ def reviews_of_line(line: Line, at: float) -> dict[Side, Review]:
         return {}
     found: dict[Side, Review] = {}
     for side, names in _REVIEWS.items():
-        said, reason, note, by = (line[name] or "" for name in names)
+        said, reason, note, by = (str(line.get(name) or "") for name in names)
         if verdict := next((one for one in VERDICTS if one == said), None):
             words = {"reason": reason[:REASON] or None, "note": note[:NOTE] or None}
             found[side] = Review(verdict=verdict, by=by[:BY] or "somebody", at=at, **words)

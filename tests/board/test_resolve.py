@@ -47,7 +47,7 @@ async def test_a_guest_learns_of_no_other_campaign(open_board: OpenBoard) -> Non
         id=1, campaign="gone", name="Client", rights=frozenset({"see"}), made_by="Ada",
         made_at=0.0, expires_at=1.0, revoked_at=None,
     )  # fmt: skip
-    at = At(settings=open_board.board.settings, ledger=open_board.ledger, person=link.guest)
+    at = At(settings=open_board.board.settings, ledger=open_board.ledger, person=link.guest())
     somebody = replace(at, person=Person(id=1, name="Ann", role="viewer"))
 
     with pytest.raises(NoSuch) as told:

@@ -141,11 +141,11 @@ async def test_a_link_that_is_ended_meanwhile_decides_nothing(
     open_board: OpenBoard, tmp_path: Path
 ) -> None:
     await with_videos(open_board.ledger, 1)
-    wanted = {"campaign": "spring", "name": "Mara", "rights": ["decide"]}
+    wanted = {"campaign": "spring", "name": "Mara", "rights": ["decide"], "all_videos": True}
     made = (await open_board.admin.post(f"{API}/links", json=wanted)).json()
     browser = await open_board.client(headers={"origin": open_board.origin})
     token = made["address"].partition("code=")[2]
-    (await browser.post("/login", data={"token": token})).headers["location"]
+    (await browser.post("/login", data={"token": token, "called": "Mia"})).headers["location"]
     (cookie,) = browser.cookies.jar
     headers = {"cookie": f"{cookie.name}={cookie.value}", "origin": open_board.origin,
                "content-type": "application/json"}  # fmt: skip

@@ -15,7 +15,8 @@ def test_a_plan_makes_no_ledger(desk: Desk, service: Sandbox, name: str) -> None
     assert ended.status == 0
     credits = {"total": 30, "most": 30, "later": 0, "unpriced": 0, "committed": 0}
     limits = {"budget": None, "left": None, "balance": service.balance()}
-    assert ended.json["credits"] == {**credits, **limits}
+    rates = {"keep_rate": None, "expected": None}
+    assert ended.json["credits"] == {**credits, **limits, **rates}
     assert [row["quoted"] for row in ended.json["rows"]] == [15, 15]
     assert not (desk.folder / ".callsheet").exists()
 

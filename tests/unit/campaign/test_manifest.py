@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callsheet.tasks.campaign.manifest import read_manifest
+from callsheet.tasks.campaign.manifest import read_manifest, reviews_of_line
 
 FILE = {"kind": "mp4", "uri": "s3://videos/a.mp4", "sha256": "ab", "bytes": 9}
 ROW: dict[str, Any] = {
@@ -130,3 +130,17 @@ def test_a_moment_that_cannot_be_read_is_missing(odd: Any):
 
     assert found is not None
     assert found.made_at is None
+
+
+def test_what_either_side_said_is_read_back() -> None:
+    line = {
+        "take": 1, "video_take": 1, "review": "keep", "review_reason": None, "review_note": None,
+        "reviewed_by": "Rita", "client_review": "reject", "client_reason": "brand",
+        "client_note": "0:01 the old logo", "client_by": "Mia (link 1)",
+    }  # fmt: skip
+    found = reviews_of_line(line, 5.0)
+    assert found["team"].words == "kept by Rita"
+    assert found["client"].words == "rejected by Mia (link 1): brand: 0:01 the old logo"
+    # Of an earlier release, or edited by hand.
+    assert list(reviews_of_line({**line, "client_review": 7}, 5.0)) == ["team"]
+    assert reviews_of_line({**line, "video_take": None}, 5.0) == {}
