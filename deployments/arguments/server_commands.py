@@ -73,10 +73,10 @@ def _link(parser: ArgumentParser) -> None:
         help="how long the link works (default 14d, at most 90d)",
     )
     parser.add_argument(
-        "--all-videos", action="store_true", help="show videos, too, that nobody keeps"
+        "--all-videos", action="store_true", help="also show videos that your team has not kept"
     )
     parser.add_argument(
-        "--due", metavar="DAY", help="day by whose end the guest decides, as 2026-12-24"
+        "--due", metavar="DAY", help="last day for the guest to decide, as 2026-12-24"
     )
 
 

@@ -16,7 +16,14 @@ from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.aftercare.archive import VideosZip, rows_to_take
 from callsheet.tasks.aftercare.contact_sheet import SheetVideo, as_html, videos_on_sheet
-from callsheet.tasks.aftercare.export import BINARY, Format, export, format_of, whole_file
+from callsheet.tasks.aftercare.export import (
+    BINARY,
+    Format,
+    export,
+    format_of,
+    link_maker,
+    whole_file,
+)
 from callsheet.tasks.aftercare.pictures import Pictures
 from callsheet.tasks.campaign.selection import check_chosen
 from callsheet.tasks.ledger.row_filter import RowFilter
@@ -24,7 +31,7 @@ from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.redact import say
 from callsheet.tasks.runtime.suggest import again_with, suggest
 from callsheet.tasks.store import open_store
-from callsheet.tasks.store.addresses import Places, linking
+from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.values.amounts import count, say_bytes
 
 
@@ -57,10 +64,7 @@ async def _export(args: Namespace) -> tuple[str, int, Format]:
     async with reading(args) as at:
         campaign = await at.campaign(args.campaign)
         query = partial(export, campaign=campaign, what=args.what, format=format)
-        if args.what == "traffic":
-            query = partial(
-                query, link=linking(open_store(at.settings.store).address, at.settings.links)
-            )
+        query = partial(query, link=link_maker(args.what, at.settings))
         if args.output in (None, "-"):
             lines = await at.read(query, out=sys.stdout.buffer)
             sys.stdout.buffer.flush()

@@ -184,10 +184,10 @@ async def make_link(
     name: Name,
     rights: Annotated[tuple[Right, ...], Field(max_length=3)] = ("see",),
     days: Annotated[float, Field(gt=0, le=LONGEST_LINK)] = 14,
-    all_videos: Annotated[bool, Field(description="also videos that nobody keeps")] = False,
-    due: Annotated[
-        date | None, Field(description="the day by whose end (UTC) the guest decides")
-    ] = None,
+    all_videos: Annotated[
+        bool, Field(description="also show videos that the team has not kept")
+    ] = False,
+    due: Annotated[date | None, Field(description="last day (UTC) for the guest to decide")] = None,
 ) -> MadeLink:
     """Make a link for a person outside the team."""
     if not 0 < days <= LONGEST_LINK:

@@ -31,9 +31,12 @@ from callsheet.tasks.ledger.row_history import (
 )
 from callsheet.tasks.ledger.row_views import stream
 from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import check_extra
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.spreadsheets import shown_lines, write_csv, write_xlsx
+from callsheet.tasks.store import open_store
+from callsheet.tasks.store.addresses import linking
 from callsheet.tasks.values.amounts import as_number
 
 if TYPE_CHECKING:
@@ -139,9 +142,25 @@ def traffic_lines(
         }
 
 
+def link_maker(what: What, settings: Settings) -> Link:
+    """Return what makes the links of an export; only `traffic` has some.
+
+    Raise ConfigurationError where the settings ask for links that cannot be made.
+    """
+    if what != "traffic":
+        return lambda uri: None
+    return linking(open_store(settings.store).address, settings.links)
+
+
 def _tagged(address: str, tags: Mapping[str, str | None]) -> str:
-    """Return an address with tags in its query, before a fragment; those that it has stay."""
-    parts = urlsplit(address)
+    """Return an address with tags in its query, before a fragment; those that it has stay.
+
+    What is no address is returned as it is.
+    """
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return address
     own = parse_qsl(parts.query, keep_blank_values=True)
     new = [(name, tag) for name, tag in tags.items() if tag and name not in dict(own)]
     return urlunsplit(parts._replace(query=urlencode([*own, *new])))
@@ -205,7 +224,7 @@ def export(
 ) -> int:
     """Write every line to `out` as it is read; return how many there were.
 
-    `link` makes the links of `traffic`. Raise ConfigurationError if the libraries for the format
+    `link` is as `link_maker` returns it. Raise ConfigurationError if the libraries for the format
     are not installed.
     """
     if format == "parquet":

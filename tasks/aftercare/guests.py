@@ -29,11 +29,13 @@ def side_of(person: Person) -> Side:
 def within(person: Person, which: RowFilter) -> RowFilter:
     """Return a filter that lets through nothing which a person may not see.
 
-    A link shows the videos that someone of the team keeps, or all of them if it says so.
+    A link shows the videos that someone of the team keeps, or all of them if it says so; what
+    checks found is no matter of a guest.
     """
     if person.guest is None:
         return which
-    return which.but(video="yes", review=None if person.guest.all_videos else "keep")
+    review = None if person.guest.all_videos else "keep"
+    return which.but(video="yes", review=review, flagged=None)
 
 
 def check_sees(
@@ -45,7 +47,7 @@ def check_sees(
     wanted = within(person, RowFilter.of(row=row))
     found = shown_rows(connection, campaign_id=campaign.id, which=wanted).rows
     if not found or (take not in (None, found[0].video_take) and not person.guest.all_videos):
-        raise NoSuch(f"your link shows no such video of {row[:80]}")
+        raise NoSuch(f"your link does not show that video of {row[:80]}")
 
 
 def shown_to(person: Person, review: Review | None) -> Review | None:

@@ -162,20 +162,14 @@ class ShownRow(NamedTuple):
     @property
     def review(self) -> Review | None:
         """What someone of the team said of its video."""
-        if self.verdict is None:
-            return None
-        said = {"reason": self.review_reason, "note": self.review_note}
-        by, at = self.reviewed_by or "", self.reviewed_at or 0.0
-        return Review(verdict=self.verdict, by=by, at=at, **said)
+        said = (self.review_reason, self.review_note, self.reviewed_by, self.reviewed_at)
+        return _review(self.verdict, *said)
 
     @property
     def client(self) -> Review | None:
         """What the client said of its video."""
-        if self.client_verdict is None:
-            return None
-        said = {"reason": self.client_reason, "note": self.client_note}
-        by, at = self.client_by or "", self.client_at or 0.0
-        return Review(verdict=self.client_verdict, by=by, at=at, **said)
+        said = (self.client_reason, self.client_note, self.client_by, self.client_at)
+        return _review(self.client_verdict, *said)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -211,6 +205,14 @@ class ShownRow(NamedTuple):
         if self.copied_text:
             said["copies"] = [copy.as_json() for copy in copies_in(self.copied_text)]
         return said
+
+
+def _review(
+    verdict: Verdict | None, reason: str | None, note: str | None, by: str | None, at: float | None
+) -> Review | None:
+    if verdict is None:
+        return None
+    return Review(verdict=verdict, reason=reason, note=note, by=by or "", at=at or 0.0)
 
 
 def sent_key(key: str | None, body: bytes | None) -> str | None:

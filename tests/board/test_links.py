@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import httpx
 import pytest
@@ -153,6 +155,10 @@ async def test_a_guest_sees_what_the_team_keeps_and_no_other_video(open_board: O
     asked = {"take": 1, "verdict": "keep"}
     refused = await mara.post(REVIEW.format("row-1"), json=asked, headers=json)
     given = await mara.post(REVIEW.format("row-2"), json=asked, headers=json)
+    answer = await mara.get("/api/v1/campaigns/spring/videos.zip")
+    with ZipFile(io.BytesIO(answer.content)) as archive:
+        status = archive.read("spring/status.csv").decode()
+    assert [name for name in ("row-1", "row-2", "row-3") if name in status] == ["row-2"]
     every = {"verdict": "reject", "all": "yes", "view": "review=reject"}
     await mara.post(f"{VIDEOS}/verdicts", data=every)
 

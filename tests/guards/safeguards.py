@@ -1781,8 +1781,15 @@ MUTATIONS = (
     Mutation(
         "a guest sees no video that the team does not keep",
         "tasks/aftercare/guests.py",
-        'review=None if person.guest.all_videos else "keep")\n',
-        'review=which.words("review"))\n',
+        '    review = None if person.guest.all_videos else "keep"\n',
+        '    review = which.words("review")\n',
+        "tests/board/test_links.py::test_a_guest_sees_what_the_team_keeps_and_no_other_video",
+    ),
+    Mutation(
+        "a guest's ZIP has no video that is not shown",
+        "deployments/board/api/videos.py",
+        "    which = within(person, which)\n",
+        "",
         "tests/board/test_links.py::test_a_guest_sees_what_the_team_keeps_and_no_other_video",
     ),
     Mutation(

@@ -65,6 +65,17 @@ def test_what_an_ad_platform_needs_is_exported(desk: Desk, name: str, tmp_path: 
     assert line["poster"].endswith(".jpg")
 
 
+def test_an_address_that_is_none_is_exported_as_it_is(desk: Desk, name: str) -> None:
+    cells = ",https://[shop/k,newsletter"
+    text = simple_sheet(1, columns=",x_click_url,x_utm_source", cells=cells)
+    assert desk.run(desk.sheet(f"{name}.csv", text)).status == 0
+
+    told = desk.call("export", name, "--what", "traffic", "--format", "jsonl")
+
+    assert (told.status, told.err) == (0, "")
+    assert told.lines[0]["landing_url"] == told.lines[0]["click_url"] == "https://[shop/k"
+
+
 def test_an_export_that_cannot_be_written_says_so(desk: Desk, name: str) -> None:
     assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(1))).status == 0
 

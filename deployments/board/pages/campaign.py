@@ -35,7 +35,7 @@ from callsheet.deployments.board.services.runs import carry_campaign_on, carry_r
 from callsheet.deployments.board.variants import Variants, variants_shown
 from callsheet.deployments.campaign_status import resume_command, run_document, say_left
 from callsheet.deployments.commands.drift import repair_drift, see_drift
-from callsheet.tasks.aftercare.export import Format, What, export
+from callsheet.tasks.aftercare.export import Format, What, export, link_maker
 from callsheet.tasks.aftercare.findings import Repairs
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, find_campaign, last_event, tally_of
@@ -53,8 +53,6 @@ from callsheet.tasks.ledger.row_pages import (
 from callsheet.tasks.ledger.row_views import ShownRow, rows_by_id
 from callsheet.tasks.ledger.runs import RunRow, runs_of
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
-from callsheet.tasks.store import open_store
-from callsheet.tasks.store.addresses import linking
 
 router = APIRouter(prefix="/c/{campaign}")
 
@@ -429,10 +427,6 @@ async def file(board: TheBoard, person: Viewer, campaign: str, what: str, form: 
         raise ProblemDetails(404, "a report has no such file")
     out = io.BytesIO()
     query = partial(export, campaign=found, out=out, what=kind, format=format)
-    if kind == "traffic":
-        query = partial(
-            query, link=linking(open_store(board.settings.store).address, board.settings.links)
-        )
-    await board.read(query)
+    await board.read(query, link=link_maker(kind, board.settings))
     named = f'attachment; filename="{found.name}-{what}.{form}"'
     return Response(out.getvalue(), 200, {"Content-Disposition": named}, TYPES[format])
