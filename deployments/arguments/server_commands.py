@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser, _SubParsersAction
 
-from callsheet.deployments.arguments.sheet_commands import take_waves
+from callsheet.deployments.arguments.sheet_commands import SELECT, take_waves
 from callsheet.deployments.parser import add_verb
 
 
@@ -75,6 +75,8 @@ def _link(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--all-videos", action="store_true", help="also show videos that your team has not kept"
     )
+    parser.add_argument("--select", metavar="EXPR", help=f"show these alone: {SELECT}")
+    parser.add_argument("--logo", metavar="FILE", help="the client's logo: PNG, JPEG or WebP")
     parser.add_argument(
         "--due", metavar="DAY", help="last day for the guest to decide, as 2026-12-24"
     )

@@ -68,7 +68,11 @@ class Gallery:
             self._page(view),
             self.chips(view, since),
             self.board.read(tally_of, campaign=self.campaign),
-            self.board.read(variety_of, campaign_id=self.campaign.id),
+            self.board.read(
+                variety_of,
+                campaign_id=self.campaign.id,
+                which=RowFilter() if self.is_inside else within(self.board.who, VIDEOS),
+            ),
         )
         told: dict[str, Any] = {**self._common(view), "videos": []}
         cards = [self._card(view, row) for row in found.rows]
@@ -266,6 +270,11 @@ class VideoView:
     def filters(self) -> list[tuple[str, str]]:
         """Return which videos it shows as a form says it, for an act that is about all of them."""
         return pairs_of(self.which.but(until=None))
+
+    @property
+    def selection(self) -> str:
+        """The same rows as a selection."""
+        return str(self.which.but(video=None))
 
     @property
     def typed(self) -> str:

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
+from pathlib import Path
 
 from rich.console import Console
 
@@ -218,12 +219,25 @@ async def _people(args: Namespace, board: Board) -> None:
 async def _link(args: Namespace, board: Board) -> None:
     days = parse_duration(args.lasts) / 86400.0
     making = partial(make_link, board, args.campaign, args.name, args.rights, days)
-    made = await making(all_videos=args.all_videos, due=_day(args.due))
+    made = await making(
+        all_videos=args.all_videos,
+        due=_day(args.due),
+        select=args.select,
+        logo=args.logo and await asyncio.to_thread(_file, args.logo),
+    )
     if args.json:
         print_json(made.model_dump(mode="json"))
         return
     console_for(args).print(plain(f"for {made.name}, shown this once: {made.address}"))
     _print_reach(board)
+
+
+def _file(named: str) -> bytes:
+    try:
+        return Path(named).expanduser().read_bytes()
+    except OSError as error:
+        words = f"{named}: {error.strerror or error}; no link was made"
+        raise BadInput(words, remedy="name a picture with --logo") from error
 
 
 def _day(said: str | None) -> date | None:
@@ -241,10 +255,11 @@ async def _links(args: Namespace, board: Board) -> None:
     if args.json:
         print_json(found.model_dump(mode="json"))
         return
-    shown = table("Links", ("link", "for", "campaign", "rights", "until"), numbers=("link",))
+    columns = ("link", "for", "campaign", "rows", "rights", "until")
+    shown = table("Links", columns, numbers=("link",))
     for one in found.links:
         until = f"{datetime.fromtimestamp(one.expires_at, UTC):%Y-%m-%d %H:%M} UTC"
-        cells = (one.link, one.name, one.campaign, ", ".join(one.rights))
+        cells = (one.link, one.name, one.campaign, one.selection or "all", ", ".join(one.rights))
         shown.add_row(*map(plain, (*cells, "ended" if one.revoked else until)))
     console_for(args).print(shown)
 

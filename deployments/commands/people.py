@@ -5,20 +5,24 @@ Secrets are in an answer once: a login, a token, the address of a link.
 
 from __future__ import annotations
 
+import asyncio
 import unicodedata
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, WithJsonSchema, computed_field
+from pydantic import Base64Bytes, BaseModel, Field, WithJsonSchema, computed_field
 
 from callsheet.deployments.at import At
 from callsheet.deployments.tokens import digest_of, make_token
+from callsheet.tasks.campaign.selection import check_chosen
 from callsheet.tasks.ledger import people as ledger_people
 from callsheet.tasks.ledger import sessions as ledger_links
 from callsheet.tasks.ledger.people import AGENT, Invited, InvitedRole, Person, Right, Role
+from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.sessions import Link
 from callsheet.tasks.runtime.errors import BadInput, NoSuch, WrongState
+from callsheet.tasks.store.pictures import logo_of
 from callsheet.tasks.values.answers import Credits, Moment
 
 #: How long a one-time login of an invitation waits, in seconds: someone may be on leave.
@@ -89,6 +93,9 @@ class ListedLink(BaseModel):
     revoked_at: Moment | None
     all_videos: bool
     due_at: Moment | None
+    #: Which rows it shows, as `--select` takes it; all of them where it is null.
+    selection: str | None
+    has_logo: bool
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -188,10 +195,20 @@ async def make_link(
         bool, Field(description="also show videos that the team has not kept")
     ] = False,
     due: Annotated[date | None, Field(description="last day (UTC) for the guest to decide")] = None,
+    select: Annotated[
+        str | None, Field(max_length=4000, description="show these rows alone, as tag:x")
+    ] = None,
+    logo: Annotated[
+        Base64Bytes | None, Field(description="the client's logo: PNG, JPEG or WebP, in base64")
+    ] = None,
 ) -> MadeLink:
     """Make a link for a person outside the team."""
     if not 0 < days <= LONGEST_LINK:
         raise BadInput(f"a link lasts up to {LONGEST_LINK} days")
+    which = RowFilter.parse(select)
+    if not which.is_empty:
+        known = await at.campaign(campaign)
+        await at.read(check_chosen, campaign=known, which=which)
     code, now = make_token(at.token), at.clock()
     expires_at = now + days * 86400.0
     link = await at.write(
@@ -206,6 +223,8 @@ async def make_link(
         expires_at=expires_at,
         all_videos=all_videos,
         due_at=_due(due, now, expires_at),
+        selection=str(which) or None,
+        logo=None if logo is None else await asyncio.to_thread(logo_of, logo),
     )
     address = login_address(at, code)
     return MadeLink(**_link(link), address=address, here_only=at.is_here_only)

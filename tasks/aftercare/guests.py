@@ -29,13 +29,16 @@ def side_of(person: Person) -> Side:
 def within(person: Person, which: RowFilter) -> RowFilter:
     """Return a filter that lets through nothing which a person may not see.
 
-    A link shows the videos that someone of the team keeps, or all of them if it says so; what
-    checks found is no matter of a guest.
+    A link shows the videos that someone of the team keeps, or all of them if it says so, of the
+    rows that it was made for. What checks found is no matter of a guest, nor are reasons: a guest
+    finds videos by their ids and titles.
     """
     if person.guest is None:
         return which
     review = None if person.guest.all_videos else "keep"
-    return which.but(video="yes", review=review, flagged=None)
+    called = which.words("q")
+    shown = which.but(video="yes", review=review, flagged=None, q=None, called=called)
+    return shown & RowFilter.parse(person.guest.selection)
 
 
 def check_sees(

@@ -39,8 +39,8 @@ RIGHTS: tuple[Right, ...] = get_args(Right)
 class Link:
     """An address for a guest: no account, one campaign, some rights, for a while.
 
-    With `all_videos` it shows those, too, that nobody of the team keeps; until `due_at` its guest
-    is asked to decide.
+    With a `selection` it shows no other rows, in the words of `row_filter`; with `all_videos` those
+    videos, too, that nobody of the team keeps. Until `due_at` its guest is asked to decide.
     """
 
     id: int
@@ -53,6 +53,8 @@ class Link:
     revoked_at: float | None
     all_videos: bool = False
     due_at: float | None = None
+    selection: str | None = None
+    has_logo: bool = False
 
     def holds(self, at: float) -> bool:
         """Whether it opens anything at this moment."""

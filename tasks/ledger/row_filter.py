@@ -10,10 +10,12 @@ sheet, which the ledger may not have, is tested by `RowFilter.matches`.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import reduce
 from typing import Literal, NamedTuple, Protocol, get_args
 
 from callsheet.tasks.ledger.values import STATES, State
@@ -30,8 +32,8 @@ ASKED = ("tool", "title", "topic", "mode", "style", "voice_id", "music_id", "cap
 #: What the ledger alone knows of a row. What is said of a video is said of the newest that the row
 #: has: `review` by the team, `client` by the client; `since` and `until` are when it was delivered
 #: (Unix seconds: later than the one, no later than the other). `takes` is how many a row has at
-#: least, `q` is looked for in id, title and reason.
-KNOWN = ("review", "client", "flagged", "video", "takes", "since", "until", "q")
+#: least, `q` is looked for in id, title and reason, `called` in id and title.
+KNOWN = ("review", "client", "flagged", "video", "takes", "since", "until", "q", "called")
 NAMES = OWN + ASKED + KNOWN
 #: What is one of a few words.
 CHOICES: Mapping[str, Sequence[str]] = {
@@ -135,6 +137,11 @@ class Term:
         return [one.text for one in self.patterns if one.text and one.is_word]
 
     @property
+    def has_only_words(self) -> bool:
+        """Whether none of its patterns has wildcards."""
+        return all(one.is_word for one in self.patterns)
+
+    @property
     def choices(self) -> list[str]:
         """The words of `CHOICES` that its patterns match."""
         return [word for word in CHOICES[self.name] if any(p.fits(word) for p in self.patterns)]
@@ -207,8 +214,14 @@ class RowFilter:
         return _joined(terms)
 
     def __and__(self, other: RowFilter) -> RowFilter:
-        """Return a filter by the terms of both; ids of the two are alternatives, as ever."""
-        return _joined((*self.terms, *other.terms))
+        """Return a filter that lets through what both do.
+
+        Raises BadInput where both have ids with wildcards: no selection says that of one id.
+        """
+        both = (*self.terms, *other.terms)
+        ids = dict.fromkeys(term for term in both if term.names_rows)
+        terms = [term for term in both if not term.names_rows]
+        return _joined((*terms, *([reduce(_common, ids)] if ids else [])))
 
     def __str__(self) -> str:
         """Return it as `--select` takes it."""
@@ -269,6 +282,27 @@ def _joined(terms: Iterable[Term]) -> RowFilter:
         others = [term for term in several if not term.names_rows]
         several = [Term("row", tuple(ids)), *others]
     return RowFilter(tuple(sorted(several, key=lambda t: (NAMES.index(t.name), not t.wanted))))
+
+
+def _common(one: Term, other: Term) -> Term:
+    """Return the term for the ids that both let through."""
+    words, others = (one, other) if one.has_only_words else (other, one)
+    if not words.has_only_words:
+        raise BadInput(
+            f"{one} and {other} both choose ids by wildcards; nothing was spent",
+            remedy="choose by one of them",
+        )
+    pairs = itertools.product(words.patterns, others.patterns)
+    found = dict.fromkeys(met for word, pattern in pairs if (met := _met(word, pattern)))
+    # No row has an empty id.
+    return Term("row", tuple(found) or (Pattern("", exact=True),))
+
+
+def _met(word: Pattern, other: Pattern) -> Pattern | None:
+    """Return the pattern for the ids that both fit, one of which has no wildcards."""
+    if other.is_word and word.fits(other.text):
+        return other if other.exact else word
+    return word if other.fits(word.text) else None
 
 
 def _patterns(typed: str) -> Iterable[Pattern]:

@@ -188,7 +188,8 @@ def _of_ledger(name: str, text: str) -> ColumnElement[bool]:
     if name == "takes":
         again = exists().where(takes.c.row_id == rows.c.id, takes.c.number >= int(text))
         return again.correlate(rows)
-    said = (rows.c.row, rows.c.title, _asked("topic"), rows.c.reason)
+    said = [rows.c.row, rows.c.title]
+    said += [_asked("topic"), rows.c.reason] if name == "q" else []
     return or_(*(Within(_folded(one, text), text.lower()) for one in said))
 
 
@@ -354,12 +355,14 @@ class Variety:
     tools: Mapping[str, int]
 
 
-def variety_of(connection: Connection, campaign_id: int) -> Variety:
-    """Return what the rows of a campaign ask for; a look at every row."""
+def variety_of(connection: Connection, campaign_id: int, *, which: RowFilter) -> Variety:
+    """Return what the rows of a campaign that match ask for; a look at every one."""
     columns = (rows.c.language, rows.c.ratio, rows.c.tool)
-    mine = select(*columns, func.count()).where(rows.c.campaign_id == campaign_id)
+    mine = rows_matching(connection, campaign_id, which, *columns).subquery()
+    asked = [mine.c[column.key] for column in columns]
+    counted = select(*asked, func.count()).group_by(*asked)
     found: tuple[Counter[str], ...] = (Counter(), Counter(), Counter())
-    for *values, number in connection.execute(mine.group_by(*columns)):
+    for *values, number in connection.execute(counted):
         for counter, value in zip(found, values, strict=True):
             if value:
                 counter[value] += number

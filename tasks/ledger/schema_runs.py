@@ -16,6 +16,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     String,
     Table,
     Text,
@@ -64,6 +65,10 @@ links = Table(
     Column("all_videos", Boolean, nullable=False),
     # Until when its guest is to decide.
     Column("due_at", Float),
+    # Which rows it shows, as a filter of rows says it; all of them where it is null.
+    Column("selection", Text),
+    # The client's logo, as PNG.
+    Column("logo", LargeBinary),
     Column("made_by", String(200), nullable=False),
     Column("made_at", Float, nullable=False),
     Column("expires_at", Float, nullable=False),

@@ -128,6 +128,8 @@ def make_link(
     expires_at: float,
     all_videos: bool = False,
     due_at: float | None = None,
+    selection: str | None = None,
+    logo: bytes | None = None,
 ) -> Link:
     """Keep a link to a campaign's videos; raise BadInput where there is no such campaign."""
     where = connection.scalar(select(campaigns.c.id).where(campaigns.c.name == campaign))
@@ -144,6 +146,8 @@ def make_link(
             expires_at=expires_at,
             all_videos=all_videos,
             due_at=due_at,
+            selection=selection,
+            logo=logo,
         )
     )
     made = link_of(connection, digest)
@@ -155,6 +159,11 @@ def make_link(
 def link_of(connection: Connection, digest: str) -> Link | None:
     """Return the link of a digest, whether or not it still holds."""
     return _link(connection, links.c.digest == digest)
+
+
+def logo_of(connection: Connection, link: int) -> bytes | None:
+    """Return the logo that a link shows, a PNG; None where it has none."""
+    return connection.scalar(select(links.c.logo).where(links.c.id == link))
 
 
 def all_links(connection: Connection, campaign: str | None = None) -> list[Link]:
@@ -189,6 +198,7 @@ _LINKS = Records(
     joined=links.join(campaigns, campaigns.c.id == links.c.campaign_id),
     words={"rights": ","},
     campaign=campaigns.c.name,
+    has_logo=links.c.logo.is_not(None),
 )
 
 

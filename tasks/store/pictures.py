@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callsheet.tasks.runtime.errors import VideoError
+from callsheet.tasks.runtime.errors import BadInput, VideoError
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -115,6 +115,33 @@ def _even(length: float) -> int:
 def _is_hd(frame: VideoFrame) -> bool:
     said = int(frame.colorspace)
     return said == _BT709 or (said not in _SD and min(frame.width, frame.height) >= _HD)
+
+
+# A picture that somebody brings.
+
+
+#: What a logo is made to fit, and the pixels of a picture that is read for one at most.
+LOGO, LARGEST_LOGO = (480, 120), 4000 * 4000
+
+
+def logo_of(data: bytes) -> bytes:
+    """Return a logo (PNG, JPEG or WebP) as a PNG that fits `LOGO`, without anything else in it.
+
+    Raises BadInput for what is no such picture.
+    """
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP")) as found:
+            if found.width * found.height > LARGEST_LOGO:
+                raise BadInput("the logo has more than 16 million pixels", remedy="make it smaller")
+            image = found.convert("RGBA")
+    except (OSError, SyntaxError, ValueError) as error:
+        raise BadInput("the logo is no picture", remedy="send a PNG, JPEG or WebP") from error
+    image.thumbnail(LOGO)
+    made = io.BytesIO()
+    image.save(made, "PNG")
+    return made.getvalue()
 
 
 # Pictures of a video at ten moments, for which all of it is decoded: for videos someone looks at.

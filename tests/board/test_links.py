@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from zipfile import ZipFile
 
 import httpx
 import pytest
+from PIL import Image
 
 from callsheet.deployments.board.reminders import remind
 from callsheet.tasks.aftercare.retake import plan_retakes
@@ -273,6 +275,73 @@ async def test_the_team_is_told_a_day_before_of_a_client_who_has_not_decided(
         await browser.post("/settings/notices", data=given)
         await remind(replace(open_board.board, clock=lambda: due - 60000))
     assert box.letters == []
+
+
+async def test_a_link_for_some_rows_shows_no_others(open_board: OpenBoard) -> None:
+    """Whatever else a guest's address asks for: both must hold."""
+    await with_videos(open_board.ledger, 4)
+    made = await link(open_board, select="row-2, row-3,!tag:x", all_videos=True)
+    assert made["selection"] == "row-2|row-3,!tag:x"
+    mara = await guest(open_board, made["address"])
+    seen = {
+        asked: [
+            n for n in range(1, 5) if f"spring/row-{n}/" in (await mara.get(VIDEOS + asked)).text
+        ]
+        for asked in (
+            "",
+            "?row=row-1",
+            "?row=row-1&row=row-2",
+            "?q=row-2",
+            "?q=part+3",
+            "?q=copper",
+            "?tag=y",
+        )
+    }
+    titled = {"?q=row-2": [2], "?q=part+3": [3], "?q=copper": []}
+    assert (
+        seen == {"": [2, 3], "?row=row-1": [], "?row=row-1&row=row-2": [2], "?tag=y": []} | titled
+    )
+    assert (await mara.get("/api/v1/videos/spring/row-1/1.jpg")).status_code == 404
+    page = (await (await open_board.form("admin")).get("/people?campaign=spring&select=row-4")).text
+    assert "rows <code>row-2|row-3,!tag:x</code>" in page
+    assert 'name="select" value="row-4"' in page
+
+
+@pytest.mark.parametrize("select", ["row-9", "state:done", "tag:none", "colour:red", ","])
+async def test_a_link_is_for_rows_that_there_are(select: str, open_board: OpenBoard) -> None:
+    await with_videos(open_board.ledger, 1)
+    wanted = {"campaign": "spring", "name": "Mara", "select": select}
+    answer = await open_board.admin.post("/api/v1/links", json=wanted)
+    assert answer.status_code == 422, answer.text
+    assert (await open_board.admin.get("/api/v1/links")).json() == {"links": []}
+
+
+async def test_a_link_shows_the_logo_of_its_client_to_its_guest_alone(
+    open_board: OpenBoard,
+) -> None:
+    await with_videos(open_board.ledger, 1)
+    admin = await open_board.form("admin")
+    form = {"campaign": "spring", "name": "Acme", "rights": ["see", "decide"]}
+    drawn = io.BytesIO()
+    Image.new("RGB", (960, 240), "navy").save(drawn, "JPEG")
+    page = await admin.post("/people/links", data=form, files={"logo": ("l.jpg", drawn.getvalue())})
+    address = re.search(r"http://[^<\"]+/login\?code=[^<\"]+", page.text)
+    assert (page.status_code, bool(address)) == (201, True), page.text
+    acme = await guest(open_board, address[0])
+    other = await guest(open_board, (await link(open_board))["address"])
+
+    at = re.search(
+        r'src="(/c/spring/videos/logo-\d+\.png)" alt="Acme"', (await acme.get(VIDEOS)).text
+    )
+    logo = await acme.get(at[1])
+    assert Image.open(io.BytesIO(logo.content)).size == (480, 120)
+    assert "/logo-" not in (await other.get(VIDEOS)).text
+    for stranger in (other, open_board.admin):
+        assert (await stranger.get(at[1])).status_code == 404
+    for bad in (b"<svg onload=alert(1)>", drawn.getvalue()[:20]):
+        refused = await admin.post("/people/links", data=form, files={"logo": ("l.png", bad)})
+        assert (refused.status_code, "is no picture" in refused.text) == (422, True)
+    assert len((await open_board.admin.get("/api/v1/links")).json()["links"]) == 2
 
 
 async def row(open_board: OpenBoard, name: str) -> dict[str, Any]:

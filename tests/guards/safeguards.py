@@ -1786,6 +1786,20 @@ MUTATIONS = (
         "tests/board/test_links.py::test_a_guest_sees_what_the_team_keeps_and_no_other_video",
     ),
     Mutation(
+        "a link for some rows shows no others",
+        "tasks/aftercare/guests.py",
+        "    return shown & RowFilter.parse(person.guest.selection)\n",
+        "    return shown\n",
+        "tests/board/test_links.py::test_a_link_for_some_rows_shows_no_others",
+    ),
+    Mutation(
+        "a guest's ids do not widen what their link shows",
+        "tasks/ledger/row_filter.py",
+        "        return _joined((*terms, *([reduce(_common, ids)] if ids else [])))\n",
+        "        return _joined((*terms, *ids))\n",
+        "tests/board/test_links.py::test_a_link_for_some_rows_shows_no_others",
+    ),
+    Mutation(
         "a guest's ZIP has no video that is not shown",
         "deployments/board/api/videos.py",
         "    which = within(person, which)\n",

@@ -6,6 +6,7 @@ Owns how a command's parameters are read from an address, a JSON body or a form.
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
@@ -16,7 +17,7 @@ from typing import Annotated, Any, get_args, get_origin
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, UploadFile
 
 from callsheet.deployments.board.board import TheBoard, at_least, with_right
 from callsheet.tasks.ledger.people import Person, Right, Role
@@ -146,9 +147,10 @@ def _model(do: Command, names: frozenset[str]) -> type[BaseModel]:
 async def in_form(request: Request, do: Command) -> dict[str, Any]:
     """Read a command's parameters from the fields of a form; an empty field says nothing.
 
-    Raises RequestValidationError for what the command does not take.
+    A file is read as JSON has it, in base64. Raises RequestValidationError for what the command
+    does not take.
     """
-    async with request.form(max_files=0) as form:
+    async with request.form(max_files=1) as form:
         return read_fields(form, do)
 
 
@@ -157,7 +159,7 @@ def read_fields(form: FormData, do: Command) -> dict[str, Any]:
     taken = {one.name: one for one in _parameters(do)}
     said = {}
     for name, one in taken.items():
-        values = [value for value in form.getlist(name) if value != ""]
+        values = [text for value in form.getlist(name) if (text := _text(value))]
         if values:
             said[name] = values if _is_list(one) else values[0]
     model = _model(do, frozenset(taken))
@@ -167,6 +169,11 @@ def read_fields(form: FormData, do: Command) -> dict[str, Any]:
         problems = [{**one, "loc": ("body", *one["loc"])} for one in error.errors()]
         raise RequestValidationError(problems) from error
     return {name: getattr(read, name) for name in read.model_fields_set}
+
+
+def _text(value: UploadFile | str) -> str:
+    # A form whose file was left empty has an empty one.
+    return value if isinstance(value, str) else b64encode(value.file.read()).decode()
 
 
 def _is_list(one: Parameter) -> bool:

@@ -36,9 +36,12 @@ router = APIRouter(prefix="/people")
 
 
 @router.get("")
-async def show(request: Request, board: TheBoard, person: Admin) -> Response:
-    """Show everybody, and every link."""
-    return await _page(request, board, person)
+async def show(
+    request: Request, board: TheBoard, person: Admin, campaign: str = "", select: str = ""
+) -> Response:
+    """Show everybody, and every link; `campaign` and `select` are filled in for a new one."""
+    selected = {"campaign": campaign, "select": select}
+    return await _page(request, board, person, selected=selected)
 
 
 @router.post("/invite")
@@ -73,7 +76,8 @@ async def _page(
     request: Request, board: Board, person: Person, *, status: int = 200, **made: Any
 ) -> Response:
     """Return the page; `invited` (Invitation) and `made` (MadeLink) are what was just made."""
-    context = {"invited": None, "made": None, **made}
+    selected = {"campaign": "", "select": ""}
+    context = {"invited": None, "made": None, "selected": selected, **made}
     return page(
         request,
         "people.html",

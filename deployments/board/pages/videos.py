@@ -18,6 +18,7 @@ from callsheet.deployments.board.videos import Gallery, VideoView, zip_address
 from callsheet.deployments.commands.review import decide, decide_all
 from callsheet.tasks.ledger.reviews import ReviewStands, Verdict
 from callsheet.tasks.ledger.row_filter import RowFilter
+from callsheet.tasks.ledger.sessions import logo_of
 from callsheet.tasks.values.amounts import count
 
 router = APIRouter(prefix="/c/{campaign}/videos")
@@ -43,6 +44,17 @@ async def videos(request: Request, board: TheBoard, person: Sees, campaign: str)
         httponly=True, samesite="strict", secure=board.origin.startswith("https:"),
     )  # fmt: skip
     return answer
+
+
+@router.get("/logo-{link}.png")
+async def logo(board: TheBoard, person: Sees, campaign: str, link: int) -> Response:
+    """Show the logo of the client to whoever came by their link."""
+    guest = person.guest
+    found = await board.read(logo_of, link=link) if guest and guest.id == link else None
+    if found is None:
+        raise ProblemDetails(404, "this is not the logo of your link")
+    kept = {"Cache-Control": "private, max-age=600"}
+    return Response(found, media_type="image/png", headers=kept)
 
 
 @router.post("/{row}/review")

@@ -18,6 +18,30 @@ def asking(row: str, request: dict[str, Any], **own: Any) -> Brief:
     return Brief(row=row, request=request, **own)
 
 
+#: Two selections, and the one for what both let through.
+BOTH = [
+    ("r1,r2", "r2,r3", "r2"),
+    ("r1", "r2", '""'),
+    ("r*", "r1,R2,x", "r1|R2"),
+    ("R1,r2", '"r1"', '"r1"'),
+    ('"r1"', "R?", '"r1"'),
+    ("r1,tag:a", "r1,!tag:b", "r1,tag:a,!tag:b"),
+    ("tag:a", "tag:b", "tag:a,tag:b"),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "both"), BOTH)
+def test_two_filters_let_through_what_each_does(one: str, other: str, both: str) -> None:
+    found = RowFilter.parse(one) & RowFilter.parse(other)
+    assert str(found) == both
+    assert RowFilter.parse(str(found)) == found
+
+
+def test_two_wildcards_for_one_id_are_refused() -> None:
+    with pytest.raises(BadInput, match="both choose ids by wildcards"):
+        RowFilter.parse("a*") & RowFilter.parse("*b")
+
+
 ROWS = [
     brief("Draft-7", "Green Tea", tags=("launch", "Wave 2"), cost_center="42"),
     asking("r1", {"topic": "100% Käse", "language": "de", "tool": "explainer"}, tags=("a, b",)),
@@ -130,9 +154,9 @@ def test_what_no_words_say_has_none(text: str) -> None:
     assert RowFilter.parse(text).words("tag") == ()
 
 
-def test_ids_of_two_filters_are_alternatives_and_terms_are_conditions() -> None:
-    both = RowFilter.parse("r1,state:failed|held") & RowFilter.parse("r2,state:held")
-    assert str(both) == "r1|r2,state:held|failed,state:held"
+def test_terms_of_two_filters_are_conditions() -> None:
+    both = RowFilter.parse("r1,state:failed|held") & RowFilter.parse("r1,state:held")
+    assert str(both) == "r1,state:held|failed,state:held"
     assert both.states == ["held"]
     assert both.but(state="failed", row=None) == RowFilter.of(state="failed")
 

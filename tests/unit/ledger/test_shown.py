@@ -186,7 +186,7 @@ async def test_counts_are_those_of_the_filters(ledger: Ledger):
 
 async def test_a_campaign_tells_what_its_rows_are_told_apart_by(ledger: Ledger):
     stage = await campaign(ledger, 10)
-    found = await ledger.read(variety_of, campaign_id=stage.campaign.id)
+    found = await ledger.read(variety_of, campaign_id=stage.campaign.id, which=RowFilter())
     assert found.languages == {"en": 4, "de": 3, "fr": 3}
     assert found.ratios == {"1:1": 5, "9:16": 5}
     assert found.tools == {"product-launch": 2}
