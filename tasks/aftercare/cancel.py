@@ -22,7 +22,7 @@ from sqlalchemy import Connection
 from callsheet.tasks.campaign.lease import leased
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.propose import line_of, plan_of_rows, rows_named
+from callsheet.tasks.campaign.propose import campaign_named, line_of, plan_of_rows, rows_named
 from callsheet.tasks.campaign.report_files import write_report
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.run_record import recorded, run_begins
@@ -33,7 +33,7 @@ from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.policy.decision import unwanted
 from callsheet.tasks.engine.stop import NOT_YET
 from callsheet.tasks.ledger.audit_log import note_act
-from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, tally_of
+from callsheet.tasks.ledger.campaigns import Campaign, tally_of
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel, is_paid, wake_stalled
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.ledger import Ledger
@@ -48,7 +48,7 @@ from callsheet.tasks.ledger.values import (
     State,
     rows_of,
 )
-from callsheet.tasks.runtime.errors import CallsheetError, NotHere, Parked
+from callsheet.tasks.runtime.errors import CallsheetError, Parked
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.runtime.suggest import suggest
@@ -99,7 +99,7 @@ def plan_cancel(connection: Connection, ask: RunOptions) -> Plan:
 
     Raise NotHere for a campaign or row that is not there.
     """
-    campaign = _campaign(connection, ask.campaign)
+    campaign = campaign_named(connection, ask.campaign)
     rows = rows_asked(connection, campaign, ask.rows, ask.select)
     return plan_of_rows(connection, campaign, map(_line, rows), ask)
 
@@ -112,7 +112,7 @@ def cancel(connection: Connection, ask: RunOptions, *, by: str, at: float) -> Pl
     """
     # Nobody approves at the same time: a plan would else stand that this does not end.
     dialect_of(connection).hold_approvals(connection)
-    campaign, only = _campaign(connection, ask.campaign), None
+    campaign, only = campaign_named(connection, ask.campaign), None
     while ask.is_whole and (run := unbegun_run(connection, campaign.name)):
         assert run.plan_id is not None, "it was asked for with a plan"
         words = f"cancelled by {by} before its run began"
@@ -126,13 +126,6 @@ def cancel(connection: Connection, ask: RunOptions, *, by: str, at: float) -> Pl
     about = partial(note_act, connection, act="cancel", campaign=campaign.name, rows=live)
     about(at=at, by=by, words=words)
     return plan
-
-
-def _campaign(connection: Connection, name: str | None) -> Campaign:
-    found = find_campaign(connection, name or "")
-    if found is None:
-        raise NotHere(f'there is no campaign "{name}" in the ledger')
-    return found
 
 
 def _line(row: CampaignRow) -> PlanLine:
@@ -150,7 +143,7 @@ async def finish(
     """
     found = await ledger.read(endings, plan=plan)
     if any(one.waits for one in found):
-        campaign = await ledger.read(_campaign, name=plan.campaign)
+        campaign = await ledger.read(campaign_named, name=plan.campaign)
         async with recorded("cancel", settings) as record:
             async with connect(settings, clock=clock) as at:
                 await execute(at, campaign, frozenset(line.row for line in plan.lines))

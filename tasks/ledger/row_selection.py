@@ -188,7 +188,7 @@ def _of_ledger(name: str, text: str) -> ColumnElement[bool]:
     if name == "takes":
         again = exists().where(takes.c.row_id == rows.c.id, takes.c.number >= int(text))
         return again.correlate(rows)
-    said = [rows.c.row, rows.c.title]
+    said: list[ColumnElement[Any]] = [rows.c.row, rows.c.title]
     said += [_asked("topic"), rows.c.reason] if name == "q" else []
     return or_(*(Within(_folded(one, text), text.lower()) for one in said))
 
