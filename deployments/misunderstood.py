@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from difflib import get_close_matches
 
 from callsheet.tasks.runtime.errors import BadInput
@@ -50,7 +51,7 @@ def _sentence(parser: ArgumentParser, message: str) -> str:
 
 def _not_one_of(parser: ArgumentParser, name: str, said: str, among: str) -> str:
     choices = re.findall(r"[\w-]+", among)
-    meant = _meant(said, choices)
+    meant = _meant(said, {one: one for one in choices})
     if name in ("COMMAND", "VERB"):
         after = meant or "; options stand behind the command"
         return f'{parser.prog} has no {name.lower()} "{said}"{after}'
@@ -69,11 +70,14 @@ def _unknown(parser: ArgumentParser, said: str) -> str:
     first = said.split()[0]
     if not first.startswith("-"):
         return f'{parser.prog} does not understand "{said}"'
-    meant = _meant(first.partition("=")[0], list(parser._option_string_actions))
+    # Without the dashes, which all have; an option may be called by what it takes: --reason.
+    names = {name.lstrip("-"): name for name in parser._option_string_actions}
+    takes = {str(one.metavar).lower(): name for name, one in parser._option_string_actions.items()}
+    meant = _meant(first.partition("=")[0].lstrip("-"), {**takes, **names})
     return f"{parser.prog} has no option {first}{meant}"
 
 
-def _meant(said: str, known: list[str]) -> str:
+def _meant(said: str, known: Mapping[str, str]) -> str:
     # One letter resembles every short word.
     close = get_close_matches(said, known, n=1) if len(said) > 1 else []
-    return f": is {close[0]} meant?" if close else ""
+    return f": is {known[close[0]]} meant?" if close else ""

@@ -75,7 +75,7 @@ def _link(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--all-videos", action="store_true", help="also show videos that your team has not kept"
     )
-    parser.add_argument("--select", metavar="EXPR", help=f"show these alone: {SELECT}")
+    parser.add_argument("--select", metavar="EXPR", help=f"show {SELECT}")
     parser.add_argument("--logo", metavar="FILE", help="the client's logo: PNG, JPEG or WebP")
     parser.add_argument(
         "--due", metavar="DAY", help="last day for the guest to decide, as 2026-12-24"

@@ -30,11 +30,11 @@ _LEFT_BEHIND = {
     "uncertain": "it may have been paid for: its reserved credits count as paid",
 }
 _STARTED = "it has started: `{run}` finishes it"
-_FIRST = "its first take is not made yet: `{run}` makes it"
+_NEXT = "its next take is not approved yet: `{run}` shows its price and makes it"
 #: State -> why a row is not taken again, and what `{run}` does instead.
 _WHY_NOT = {
     "retired": "it has left the sheet: put it back, and `{run}` takes it up again",
-    **dict.fromkeys(("planned", "quoted"), _FIRST),
+    **dict.fromkeys(("planned", "quoted"), _NEXT),
     **dict.fromkeys(("submitting", "rendering", "ready"), _STARTED),
 }
 _OFF = "it is switched off in the sheet: write yes into its cell of `enabled`, and run that"

@@ -42,6 +42,7 @@ def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
         ("run x.csv --budget", "--budget needs a value: N"),
         ("export --what costs", '"costs" is not one of rows, takes, events, chargeback, traffic'),
         ("rows --selct tag:x", "is --select meant?"),
+        ("review r1 reject --reason dull", "is --because meant?"),
         ("status a b", 'does not understand "b"'),
         ("sandbox --port x", '--port "x" is not a whole number'),
         ("sandbox --port 99999", "0 (any free one) to 65535"),
