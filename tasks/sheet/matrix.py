@@ -110,8 +110,9 @@ class _Expansion:
             return
         for name in matrix:
             if name not in _MEMBERS:
-                self._refuse(f"is not a part of a matrix; there is {', '.join(_MEMBERS)}",
-                             "matrix", name)  # fmt: skip
+                axis = "an axis: write it below matrix.axes" if is_axis(name) else ""
+                known = f"not a part of a matrix; there is {', '.join(_MEMBERS)}"
+                self._refuse(f"is {axis or known}", "matrix", name)
         axes = matrix.get("axes")
         names: list[str] = []
         if isinstance(axes, Mapping):

@@ -304,14 +304,18 @@ class FoundSheet:
     def proposals(self) -> dict[str, str]:
         """The column that each unknown header may mean, where the sheet has any that is known.
 
-        Of headers that could be one column, none is among them.
+        Of headers that could be one column, none is among them, nor is a misplaced matrix.
         """
         from callsheet.tasks.sheet.headers import canonical_header
 
         if not any(one.proposed or one.column for one in self.columns):
             return {}
         unknown = (one for one in self.columns if not (one.column or one.open))
-        return {one.name: one.proposed or f"x_{canonical_header(one.name)}" for one in unknown}
+        return {
+            one.name: one.proposed or f"x_{canonical_header(one.name)}"
+            for one in unknown
+            if one.name != "matrix"
+        }
 
     def good(self) -> Sheet:
         """Return the sheet; raise SheetError with every problem that it has."""
