@@ -24,7 +24,6 @@ from callsheet.tasks.ledger.reviews import REASONS, Review, Verdict
 from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_history import whole_row
 from callsheet.tasks.ledger.row_pages import (
-    PAGE,
     Shown,
     Sort,
     count_shown,
@@ -39,6 +38,8 @@ from callsheet.tasks.values.amounts import in_credits
 
 #: What a person chooses from, as the page says it.
 ORDERS = {"sheet": "Sheet order", "worst": "Worst first", "since": "Newest first"}
+#: Videos that are shown before somebody goes on: three screens of them.
+SHOWN = 40
 #: What the form above the videos asks for itself.
 FIELDS = ("sort", "q", "language", "ratio", "tool")
 VIDEOS = RowFilter.of(video="yes")
@@ -89,7 +90,7 @@ class Gallery:
             "total": 0 if cards else await self.count(VIDEOS),
             "matching": await self._matching(view, chips),
             "more": more,
-            "page_size": PAGE,
+            "page_size": SHOWN,
             "sorts": ORDERS,
             "choices": _choices(view, variety),
             "kept": [pair for pair in replace(view, after=None).pairs() if pair[0] not in FIELDS],
@@ -200,7 +201,7 @@ class Gallery:
         return (await self._read(which)).rows
 
     async def _page(self, view: VideoView) -> Shown:
-        return await self._read(view.which, sort=view.sort, after=view.after)
+        return await self._read(view.which, sort=view.sort, after=view.after, limit=SHOWN)
 
     async def _read(self, which: RowFilter, **how: Any) -> Shown:
         which = within(self.board.who, which)
