@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -41,7 +42,10 @@ def shown_plan(
     rows = [row for row in seen.rows if not action or row["action"] == action]
     # A person may type any place into an address.
     start = int(place) if place.isascii() and place.isdecimal() and len(place) < 10 else 0
-    start = min(start, _last_page(each, len(rows)))
+    starts = _starts(rows, each)
+    at = bisect_right(starts, start) - 1
+    start, end = starts[at], starts[at + 1] if at + 1 < len(starts) else len(rows)
+    shown = rows[start:end] if each else []
     credits = {
         name: parse_credits(value) for name, value in seen.document.get("credits", {}).items()
     }
@@ -52,18 +56,19 @@ def shown_plan(
         "seen": seen,
         "plan": seen.plan,
         "state": seen.state,
-        "rows": rows[start : start + each],
+        "rows": shown,
         "grouped": partial(variants_planned, paid=PAYS),
         "pays_for": PAYS,
         "chosen": chosen,
-        "elsewhere": len(set(chosen) - {row["row"] for row in rows[start : start + each]}),
-        "pager": _pager(start, each, len(rows)),
+        "elsewhere": len(set(chosen) - {row["row"] for row in shown}),
+        "pager": _pager(starts, at),
         "choosing": False,
         "label": next((one for one in ("brand", "tags") if any(map(_has(one), seen.rows))), None),
         "above_limit": _above_limit,
         "matching": len(rows),
         "start": start,
-        "each": each,
+        "end": end,
+        "is_whole": len(starts) == 1 and each > 0,
         "action": action,
         "actions": ACTIONS,
         "counts": {name: seen.counts[name] for name in ACTIONS if seen.counts.get(name)},
@@ -81,16 +86,21 @@ def shown_plan(
     }
 
 
-def _pager(start: int, each: int, whole: int) -> list[tuple[int, str]]:
+def _starts(rows: Sequence[Mapping[str, Any]], each: int) -> list[int]:
+    """Return where pages of so many rows start, or some more: none cuts what one row became."""
+    starts = [0]
+    for place in range(1, len(rows) if each else 0):
+        base, before = rows[place].get("variant_of"), rows[place - 1].get("variant_of")
+        if place - starts[-1] >= each and (base is None or base != before):
+            starts.append(place)
+    return starts
+
+
+def _pager(starts: Sequence[int], at: int) -> list[tuple[int, str]]:
     """Return where the other pages of the table start, and what their buttons say."""
-    last = _last_page(each, whole)
-    before = [(0, "First page"), (max(0, start - each), "Page before")] if start else []
-    after = [(start + each, "Next page"), (last, "Last page")] if start < last else []
+    before = [(0, "First page"), (starts[at - 1], "Page before")] if at else []
+    after = [(starts[at + 1], "Next page"), (starts[-1], "Last page")] if starts[at + 1 :] else []
     return before + after
-
-
-def _last_page(each: int, whole: int) -> int:
-    return max(0, whole - 1) // each * each if each else 0
 
 
 def _has(name: str) -> Callable[[Mapping[str, Any]], bool]:

@@ -257,11 +257,14 @@ async def test_a_plan_says_what_it_costs_and_whether_it_may_be_approved(
     assert EVIL not in page.text
 
 
-async def a_long_plan(board: OpenBoard, rows: int) -> None:
-    """Put a plan of many rows, two of them not paid for, in the ledger."""
+async def a_long_plan(board: OpenBoard, rows: int, *, each: int = 1) -> None:
+    """Put a plan of many rows, two of them not paid for, in the ledger; `each` are of one row."""
     document = priced_at(5)
     first, done, _ = document["rows"]
-    made = [first | {"row": f"r{n}", "brand": "Acme", "quoted": 1} for n in range(rows)]
+    more = {"brand": "Acme", "quoted": 1}
+    made = [first | more | {"row": f"r{n}"} for n in range(rows)]
+    if each > 1:
+        made = [one | {"variant_of": f"base{n // each}"} for n, one in enumerate(made)]
     above = first | {"row": "dear", "action": "person", "max_credits": 2, "state": "held"}
     document["rows"] = [*made, done, above]
 
@@ -298,6 +301,17 @@ async def test_checked_rows_stay_checked_on_every_page_of_a_plan(open_board: Ope
     assert "5, max_credits is 2" in page.text
     for odd in ("make:-1", "make:9999999999", "x", ""):
         assert (await browser.post(path, data={"go": odd})).status_code == 200
+
+
+async def test_a_page_of_a_plan_has_all_videos_of_its_rows(open_board: OpenBoard) -> None:
+    await a_long_plan(open_board, 414, each=6)
+    browser = await open_board.form("viewer")
+    for place, words in ((0, "1 to 204 of 416"), (200, "1 to 204 of 416"), (204, "205 to 408"),
+                         (9999, "409 to 416")):  # fmt: skip
+        page = (await browser.get(f"/plans/long?go=:{place}")).text
+        assert words in page, place
+        assert "6 videos" in page
+        assert "2 videos" not in page
 
 
 async def test_every_price_is_in_money_too(tmp_path: Path, made_ledger: Path) -> None:
