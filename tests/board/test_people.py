@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import httpx
 import pytest
 
 from tests.board.conftest import OpenBoard
+from tests.board.with_videos import with_videos
 
 
 async def test_an_admin_invites_and_what_they_are_given_works(open_board: OpenBoard) -> None:
@@ -101,3 +104,31 @@ def assert_problem(answer: httpx.Response) -> None:
     assert answer.headers["content-type"] == "application/problem+json"
     assert {"title", "status", "detail", "remedy", "problems"} <= answer.json().keys()
     assert answer.json()["status"] == answer.status_code
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "sentence"),
+    [
+        ("invite", {"name": "x" * 500, "role": "viewer"}, "should have at most 80 characters"),
+        ("invite", {"name": "Zoe", "role": "viewer", "allowance": "ten"}, "a valid decimal"),
+        ("invite", {"name": "agent:zoe", "role": "viewer"}, "is a program"),
+        ("links", {"name": "Zoe", "days": "900"}, "should be less than or equal to 90"),
+        ("links", {"name": "Zoe", "select": "nobody"}, "there is no such row"),
+        ("links", {"name": "Zoe", "due": "2001-01-01"}, "is not within the days"),
+    ],
+)
+async def test_a_form_says_what_is_wrong_and_keeps_what_was_typed(
+    path: str, form: dict[str, str], sentence: str, open_board: OpenBoard
+) -> None:
+    await with_videos(open_board.ledger, 1)
+    browser = await open_board.form("admin")
+    before = len((await open_board.admin.get("/api/v1/people")).json()["people"])
+    page = await browser.post(f"/people/{path}", data={"campaign": "spring", **form})
+    assert page.status_code == 422
+    mistake = re.search(r'class="mistake"[^>]*>([^<]*)', page.text)
+    assert mistake is not None
+    assert sentence in mistake[1]
+    for name, text in form.items():
+        assert name == "role" or f'name="{name}" value="{text}"' in page.text, name
+    assert len((await open_board.admin.get("/api/v1/people")).json()["people"]) == before
+    assert (await open_board.admin.get("/api/v1/links")).json() == {"links": []}

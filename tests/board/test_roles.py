@@ -69,6 +69,7 @@ LOOKS: dict[str, dict[str, int]] = {
     },
     "with_right see viewer": {
         "GET /c/{campaign}/videos": 200,
+        "GET /c/{campaign}/videos/logo-{link}.png": 404,
         "GET /videos/{campaign}/{row}/{name}": 404,
         "HEAD /videos/{campaign}/{row}/{name}": 404,
         f"GET {API}/videos/{{campaign}}/{{row}}/{{name}}": 404,

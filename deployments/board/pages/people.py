@@ -9,9 +9,10 @@ from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Form, Request
+from fastapi.exceptions import RequestValidationError
 from starlette.responses import RedirectResponse, Response
 
-from callsheet.deployments.board.api.calls import in_form
+from callsheet.deployments.board.api.calls import Command, in_form
 from callsheet.deployments.board.board import Admin, Board, TheBoard
 from callsheet.deployments.board.limits import Tries
 from callsheet.deployments.board.logins import log_in, log_out, who_waits
@@ -40,15 +41,14 @@ async def show(
     request: Request, board: TheBoard, person: Admin, campaign: str = "", select: str = ""
 ) -> Response:
     """Show everybody, and every link; `campaign` and `select` are filled in for a new one."""
-    selected = {"campaign": campaign, "select": select}
-    return await _page(request, board, person, selected=selected)
+    typed = {"campaign": campaign, "select": select}
+    return await _page(request, board, person, asked="link", typed=typed)
 
 
 @router.post("/invite")
 async def invite(request: Request, board: TheBoard, person: Admin) -> Response:
     """Invite a person; the answer shows once how they come in."""
-    invited = await invite_person(board, **await in_form(request, invite_person))
-    return await _page(request, board, person, status=201, invited=invited)
+    return await _made(request, board, person, invite_person, "invite")
 
 
 @router.post("/revoke")
@@ -61,8 +61,7 @@ async def revoke(request: Request, board: TheBoard, person: Admin) -> Response:
 @router.post("/links")
 async def new_link(request: Request, board: TheBoard, person: Admin) -> Response:
     """Make a link; the answer shows its address once."""
-    made = await make_link(board, **await in_form(request, make_link))
-    return await _page(request, board, person, status=201, made=made)
+    return await _made(request, board, person, make_link, "link")
 
 
 @router.post("/links/revoke")
@@ -72,12 +71,39 @@ async def old_link(request: Request, board: TheBoard, person: Admin) -> Response
     return RedirectResponse("/people", 303)
 
 
-async def _page(
-    request: Request, board: Board, person: Person, *, status: int = 200, **made: Any
+async def _made(
+    request: Request, board: Board, person: Person, do: Command, asked: str
 ) -> Response:
-    """Return the page; `invited` (Invitation) and `made` (MadeLink) are what was just made."""
-    selected = {"campaign": "", "select": ""}
-    context = {"invited": None, "made": None, "selected": selected, **made}
+    """Do what a form asks for, and show it; or say why not at the field, with what was typed."""
+    try:
+        return await _page(
+            request,
+            board,
+            person,
+            status=201,
+            **{asked: await do(board, **await in_form(request, do))},
+        )
+    except RequestValidationError as error:
+        first = error.errors()[0]
+        what = first["msg"].removeprefix("Input ").removeprefix("String ")
+        mistakes = {str(first["loc"][1]): f"It {what}"}
+    except BadInput as error:
+        mistakes = {"": f"{error}; {error.remedy}" if error.remedy else str(error)}
+    form = await request.form()
+    typed = {name: text for name, text in form.items() if isinstance(text, str)}
+    typed["rights"] = ",".join(str(one) for one in form.getlist("rights"))
+    more = {"asked": asked, "typed": typed, "mistakes": mistakes}
+    return await _page(request, board, person, status=422, **more)
+
+
+async def _page(
+    request: Request, board: Board, person: Person, *, status: int = 200, **more: Any
+) -> Response:
+    """Return the page; `invite` (Invitation) and `link` (MadeLink) are what was just made.
+
+    `typed` is what is in the fields of the form that `asked`, `mistakes` what is wrong in them.
+    """
+    context = {"invite": None, "link": None, "asked": "", "typed": {}, "mistakes": {}, **more}
     return page(
         request,
         "people.html",
