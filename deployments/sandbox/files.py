@@ -84,6 +84,15 @@ def copy_marked(source: Path, path: Path, mark: str) -> None:
     path.write_bytes(source.read_bytes() + box)
 
 
+def add_manifest(path: Path) -> None:
+    """Put a box into a video that is C2PA's, as one with a manifest has it; nothing is signed."""
+    owner = bytes.fromhex("d8fec3d61b0e483c92975828877ec481")
+    # Version and flags, what it is for, where more of it is, and a manifest that has nothing in it.
+    words = owner + bytes(4) + b"manifest\0" + bytes(8) + b"\0\0\0\x08jumb"
+    with path.open("ab") as video:
+        video.write((8 + len(words)).to_bytes(4, "big") + b"uuid" + words)
+
+
 def damage(path: Path) -> None:
     """Make a video unplayable and leave it as long as it was."""
     video = path.read_bytes()

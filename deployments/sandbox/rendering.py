@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from callsheet.deployments.sandbox.database import Database, every, find, put
 from callsheet.deployments.sandbox.faults.fault import Fault
 from callsheet.deployments.sandbox.files import (
     RenderFailed,
+    add_manifest,
     copy_marked,
     damage,
     make_video,
@@ -97,6 +98,9 @@ def strike_render(db: sqlite3.Connection, video: Video, fault: Fault) -> Render:
         put(db, seen.changed(due_at=due_at))
     return put(db, render.changed(fault=fault.do, reason=fault.message, due_at=due_at))
 
+
+#: What is done to the file of a render, by its fault.
+_CHANGES: Mapping[str, Callable[[Path], None]] = {"corrupt": damage, "ai-mark": add_manifest}
 
 # Owns renders under way: as many video processes at once as there are processors, every video
 # finished when it is due and ready, and no video process left behind.
@@ -183,9 +187,10 @@ class RenderPool:
             if do == "fail":
                 await self._until(render.due_at)
                 raise RenderFailed(render.reason or "The video could not be made.")
-            file = await self._make(render.plan, own=do == "corrupt")
-            if do == "corrupt":
-                await asyncio.to_thread(damage, self._videos / file)
+            change = _CHANGES.get(do or "")
+            file = await self._make(render.plan, own=change is not None)
+            if change is not None:
+                await asyncio.to_thread(change, self._videos / file)
             sha256 = await asyncio.to_thread(sha256_of, self._videos / file)
         except (RenderFailed, OSError) as error:
             reason = str(error)

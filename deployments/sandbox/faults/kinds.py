@@ -382,6 +382,7 @@ TABLE: dict[str, list[tuple[str, Effect, Mapping[str, Any], str]]] = {
         ("never", _elsewhere, {}, "the render never ends"),
         ("slow", _elsewhere, {"seconds": 60.0}, "the render takes longer"),
         ("corrupt", _elsewhere, {}, "the render ends with a video that cannot be played"),
+        ("ai-mark", _elsewhere, {}, "the video has a C2PA manifest in it, an empty one"),
     ],
     # On the delivery of an event.
     "webhook": [
