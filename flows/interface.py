@@ -92,8 +92,8 @@ class RowResult(TypedDict):
     """A row and its newest video, as `callsheet rows --json` has it; amounts are in credits.
 
     `take`, `key` and `video_id` are those of its present take (0 and None without one). Files,
-    `review` and `checks` are of its newest video, which may be one of an earlier take
-    (`video_take`); without a video `deliveries` is empty.
+    `review`, `checks` and how it was made (`ai_generated` ...) are of its newest video, which may
+    be one of an earlier take (`video_take`); without a video `deliveries` is empty.
     """
 
     row: str
@@ -114,6 +114,10 @@ class RowResult(TypedDict):
     review_note: str | None
     reviewed_by: str | None
     checks: dict[str, str]
+    ai_generated: Literal[True] | None
+    ai_mark: Literal["found", "none"] | None
+    ai_model: str | None
+    ai_tool: str | None
     copies: NotRequired[list[dict[str, Any]]]
 
 

@@ -28,7 +28,7 @@ from callsheet.tasks.campaign.quotes import ask_prices
 from callsheet.tasks.campaign.report_files import write_report
 from callsheet.tasks.campaign.run_record import recorded
 from callsheet.tasks.engine.context import Context, connect, open_service
-from callsheet.tasks.engine.deliver import fetch_file, file_name, store_files
+from callsheet.tasks.engine.deliver import fetch_file, file_name, judged, store_files
 from callsheet.tasks.engine.free_calls import before_spending
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, find_campaign
 from callsheet.tasks.ledger.database import ledger_file, ledger_url
@@ -64,7 +64,6 @@ from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.service import VideoService
 from callsheet.tasks.store import open_store
 from callsheet.tasks.store.addresses import Places
-from callsheet.tasks.store.checks import judge_length
 from callsheet.tasks.store.inspection import ENDINGS, Inspection, keep_pictures
 from callsheet.tasks.store.pictures import Jpeg
 from callsheet.tasks.store.store import name_below
@@ -327,10 +326,9 @@ async def _make_pictures(one: Finding, at: Context, places: Places) -> Finding:
         kept = await _kept(before, name, seen, at)
     except (VideoError, StoreError):
         return one
-    checks: dict[str, str] = dict([*before.checks.items(), *seen.findings.items()])
-    if (asked := take.wanted_seconds()) is not None:
-        checks["length"] = judge_length(seen.seconds, asked)
-    findings = VideoFindings(checks=checks, pictures={**before.pictures, **kept})
+    checks = {**before.checks, **judged(seen, take, at)}
+    pictures = {**before.pictures, **kept}
+    findings = VideoFindings(checks=checks, pictures=pictures, ai_mark=seen.ai_mark)
     await at.ledger.write(keep_findings, take_id=take.id, findings=findings)
     return replace(one, done="made" if kept else None)
 

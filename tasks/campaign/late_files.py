@@ -10,11 +10,17 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.manifest import Line, Manifest, files_of_line, reviews_of_line
+from callsheet.tasks.campaign.manifest import (
+    Line,
+    Manifest,
+    files_of_line,
+    findings_of_line,
+    reviews_of_line,
+)
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deletions import mark_deleted
-from callsheet.tasks.ledger.deliveries import Delivered, VideoFindings, deliver
+from callsheet.tasks.ledger.deliveries import Delivered, deliver
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.reviews import restore_reviews
@@ -82,7 +88,7 @@ def _deliver(
         if not settle(connection, row, take, new="ready", charged=charged, at=at):
             return False
         row = replace(row, state="ready")
-    findings = VideoFindings(checks=line["checks"]) if line["checks"] else None
+    findings = findings_of_line(line)
     if not deliver(connection, row, take, files=files, at=at, findings=findings):
         return False
     restore_reviews(connection, row, take.id, reviews_of_line(line, at), at=at)

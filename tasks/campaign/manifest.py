@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from sqlalchemy import Connection
 
@@ -23,7 +23,7 @@ from callsheet.tasks.campaign.report_files import MANIFEST
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.ledger.audit_log import restored_since
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, has_event
-from callsheet.tasks.ledger.deliveries import Delivered
+from callsheet.tasks.ledger.deliveries import Delivered, VideoFindings
 from callsheet.tasks.ledger.earlier_takes import EarlierTake, PastTake, keep_earlier
 from callsheet.tasks.ledger.reviews import BY, NOTE, REASON, VERDICTS, Review, Side
 from callsheet.tasks.ledger.sync import Reported
@@ -33,7 +33,7 @@ from callsheet.tasks.runtime.errors import SpendRefused, StoreError
 from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.store.store import name_below
 from callsheet.tasks.values.amounts import parse_credits
-from callsheet.tasks.values.briefs import CREATE
+from callsheet.tasks.values.briefs import CREATE, AiMark
 from callsheet.tasks.values.edits import edit_of
 from callsheet.tasks.values.names import object_name
 
@@ -315,8 +315,15 @@ async def _past_take(
         is_whole=True,
         files=files,
         reviews=reviews_of_line(line, noted),
-        checks=line["checks"] if line["video_take"] == number else None,
+        findings=findings_of_line(line) if line["video_take"] == number else None,
     )
+
+
+def findings_of_line(line: Line) -> VideoFindings | None:
+    """Return what a line says that was found when its video was looked at."""
+    checks, mark = line["checks"] or {}, line.get("ai_mark")
+    ai_mark = next((known for known in get_args(AiMark) if known == mark), None)
+    return VideoFindings(checks=checks, ai_mark=ai_mark) if checks or ai_mark else None
 
 
 def reviews_of_line(line: Line, at: float) -> dict[Side, Review]:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from callsheet.tasks.engine.context import Context
 
 #: The form of the manifest; that of both files: another one is rewritten.
-FORMAT, REPORT = 1, 2
+FORMAT, REPORT = 1, 3
 MANIFEST, STATUS = "manifest.json", "status.csv"
 #: Makes the link to a file, by its address in the store.
 Link = Callable[[str], str | None]

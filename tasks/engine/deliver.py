@@ -24,7 +24,7 @@ from callsheet.tasks.ledger.deliveries import (
     find_take_video,
     is_of_another,
 )
-from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.ledger.values import CampaignRow, Take
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import (
     BadRequest,
@@ -37,7 +37,7 @@ from callsheet.tasks.runtime.errors import (
 )
 from callsheet.tasks.store import File, FileKind, check_captions
 from callsheet.tasks.store.captions import judge_captions
-from callsheet.tasks.store.checks import judge_length
+from callsheet.tasks.store.checks import judge_ai_mark, judge_length
 from callsheet.tasks.store.inspection import Inspection, keep_pictures
 from callsheet.tasks.store.store import name_below, name_beside
 from callsheet.tasks.values.briefs import OK, CaptionFormat
@@ -94,7 +94,7 @@ async def deliver(
     here = {one.file.kind for one in found}
     late = tuple(format for format in wanted if format not in here)
     stored = (*memory.files, *files)
-    return FilesStored(stored, late, _findings(row, memory, stored, found, pictures))
+    return FilesStored(stored, late, _findings(row, memory, stored, found, pictures, at))
 
 
 async def fetch_file(row: CampaignRow, kind: str, at: Context, spooled: AsyncExitStack) -> Fetched:
@@ -269,19 +269,33 @@ def _findings(
     stored: Sequence[Delivered],
     found: Sequence[FoundFile],
     pictures: Mapping[PictureKind, StoredPicture],
+    at: Context,
 ) -> VideoFindings | None:
     """Return what is known of the video now: of this delivery, and of what it brought before."""
     before = memory.findings or VideoFindings()
     seconds = next((file.seconds for file in stored if file.kind == "mp4"), None)
-    checks: dict[str, str] = dict(before.checks)
+    checks, ai_mark = dict(before.checks), before.ai_mark
     for one in found:
         if one.inspection is not None:
-            checks.update(one.inspection.findings.items())
-            asked = row.take.wanted_seconds() if row.take is not None else None
-            if asked is not None:
-                checks["length"] = judge_length(one.inspection.seconds, asked)
+            checks |= judged(one.inspection, row.take, at)
+            ai_mark = one.inspection.ai_mark
         elif isinstance(one.file.source, bytes) and checks.get("captions", OK) == OK:
             checks["captions"] = judge_captions(one.file.source.decode(), seconds)
-    if not checks and not pictures:
+    if not checks and not pictures and ai_mark is None:
         return memory.findings
-    return VideoFindings(checks=checks, pictures={**before.pictures, **pictures})
+    pictures = {**before.pictures, **pictures}
+    return VideoFindings(checks=checks, pictures=pictures, ai_mark=ai_mark)
+
+
+def judged(seen: Inspection, take: Take | None, at: Context) -> dict[str, str]:
+    """Return what was found wrong with the video of a take, or OK, by check.
+
+    That it has no AI mark is only told where the settings ask for one.
+    """
+    checks: dict[str, str] = dict(seen.findings.items())
+    asked = take.wanted_seconds() if take is not None else None
+    if asked is not None:
+        checks["length"] = judge_length(seen.seconds, asked)
+    if "ai_mark" in at.settings.checks:
+        checks["ai_mark"] = judge_ai_mark(seen.ai_mark)
+    return checks

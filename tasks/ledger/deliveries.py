@@ -31,6 +31,7 @@ from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import COPIED, campaigns, rows, takes
 from callsheet.tasks.ledger.statements import Prepared, gathers, later
 from callsheet.tasks.ledger.values import CampaignRow, State, Take
+from callsheet.tasks.values.briefs import AiMark
 
 PictureKind = Literal["poster", "strip"]
 
@@ -40,6 +41,7 @@ _FOUND = Prepared(
         checks=bindparam("the_checks"),
         flagged=bindparam("the_flagged"),
         pictures=bindparam("the_pictures"),
+        ai_mark=bindparam("the_mark"),
     )
 )
 
@@ -58,10 +60,12 @@ class StoredPicture:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VideoFindings:
-    """What is known of a video that was looked at: by check "ok" or what is wrong; its pictures."""
+    """What is known of a video that was looked at: by check "ok" or what is wrong; its pictures;
+    whether its file has a C2PA manifest (None: no one looked)."""
 
     checks: Mapping[str, str] = field(default_factory=dict)
     pictures: Mapping[PictureKind, StoredPicture] = field(default_factory=dict)
+    ai_mark: AiMark | None = None
 
     @property
     def wrong(self) -> dict[str, str]:
@@ -77,6 +81,7 @@ def keep_findings(connection: Connection, take_id: int, findings: VideoFindings)
         "the_checks": json.dumps(dict(findings.checks)) if findings.checks else None,
         "the_flagged": len(findings.wrong) if findings.checks else None,
         "the_pictures": json.dumps(pictures) if pictures else None,
+        "the_mark": findings.ai_mark,
     }
     later(connection, _FOUND, [values])
 
@@ -254,12 +259,13 @@ class TakeVideo:
     checks: Mapping[str, str]
     flagged: int
     pictures: Mapping[PictureKind, StoredPicture]
+    ai_mark: AiMark | None
     copied: Sequence[FileCopy]
 
     @property
     def findings(self) -> VideoFindings:
         """What was found when it was looked at."""
-        return VideoFindings(checks=self.checks, pictures=self.pictures)
+        return VideoFindings(checks=self.checks, pictures=self.pictures, ai_mark=self.ai_mark)
 
 
 VIDEOS = Records(

@@ -287,7 +287,7 @@ class PastTake:
     files: Sequence[Delivered] = ()
     #: What people said of its video, and what was found when that was inspected.
     reviews: Mapping[Side, Review] = field(default_factory=dict)
-    checks: Mapping[str, str] | None = None
+    findings: VideoFindings | None = None
 
 
 def restore_count(connection: Connection, row: CampaignRow, *, nth: int) -> None:
@@ -327,8 +327,8 @@ def restore_take(connection: Connection, row: CampaignRow, past: PastTake, *, at
         )
     )
     keep_files(connection, take_id, past.files)
-    if past.files and past.checks:
-        keep_findings(connection, take_id, VideoFindings(checks=past.checks))
+    if past.files and past.findings is not None:
+        keep_findings(connection, take_id, past.findings)
     if past.files:
         restore_reviews(connection, row, take_id, past.reviews, at=at)
     reserved, cost = _amounts(past)

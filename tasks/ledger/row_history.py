@@ -25,6 +25,7 @@ from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.row_views import (
     ShownRow,
     ShownTake,
+    origin_of,
     rows_by_id,
     sent_key,
     shown_takes,
@@ -190,6 +191,7 @@ def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             "client_review": row.client_verdict,
             **_of_files(row.files),
             "checks": _wrong(row.checks),
+            **row.origin._asdict(),
         }
 
 
@@ -201,7 +203,7 @@ def take_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             takes.c.number.label("take"),
             (rows.c.take_id == takes.c.id).label("present"),
             *(takes.c[name] for name in _OF_TAKE),
-            *(rows.c.tags, takes.c.body, takes.c.files, takes.c.checks),
+            *(rows.c.tags, takes.c.body, takes.c.files, takes.c.checks, takes.c.ai_mark),
         )
         .join(takes, takes.c.row_id == rows.c.id)
         .where(rows.c.campaign_id == campaign_id)
@@ -215,8 +217,9 @@ def take_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
                 **{name: from_micro(line[name]) for name in _AMOUNTS},
                 "tags": json.loads(one.tags),
                 "key": sent_key(one.key, one.body),
-                **_of_files(files_in(one.files)),
+                **_of_files(files := files_in(one.files)),
                 "checks": _wrong(checks_in(one.checks)),
+                **origin_of(one.body if "mp4" in files else None, one.ai_mark)._asdict(),
             }
 
 

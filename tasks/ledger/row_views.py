@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 
 from callsheet.tasks.ledger.deliveries import (
     VIDEOS,
@@ -35,6 +35,7 @@ from callsheet.tasks.ledger.schema import rows, takes
 from callsheet.tasks.ledger.values import TAKES, CampaignRow, State, Take
 from callsheet.tasks.runtime.redact import one_line
 from callsheet.tasks.values.amounts import as_number, from_micro
+from callsheet.tasks.values.briefs import AiMark
 
 
 class ShownRow(NamedTuple):
@@ -98,6 +99,8 @@ class ShownRow(NamedTuple):
     checks_text: str | None
     flagged: int
     pictures_text: str | None
+    ai_mark: AiMark | None
+    video_body: bytes | None
     verdict: Verdict | None
     review_reason: str | None
     review_note: str | None
@@ -160,6 +163,11 @@ class ShownRow(NamedTuple):
         return pictures_in(self.pictures_text)
 
     @property
+    def origin(self) -> Origin:
+        """What there is to disclose of how its video was made."""
+        return origin_of((self.video_body or self.body) if self.video_take else None, self.ai_mark)
+
+    @property
     def review(self) -> Review | None:
         """What someone of the team said of its video."""
         said = (self.review_reason, self.review_note, self.reviewed_by, self.reviewed_at)
@@ -197,6 +205,7 @@ class ShownRow(NamedTuple):
             "review_note": self.review_note,
             "reviewed_by": self.reviewed_by,
             "checks": dict(self.checks),
+            **self.origin._asdict(),
         }
         if self.client_verdict:
             said["client_review"] = self.client_verdict
@@ -213,6 +222,27 @@ def _review(
     if verdict is None:
         return None
     return Review(verdict=verdict, reason=reason, note=note, by=by or "", at=at or 0.0)
+
+
+class Origin(NamedTuple):
+    """How a video was made: with AI, whether its file has a C2PA manifest that says how (None: no
+    one looked), and the model and tool that were asked for (None: the service chose). All None
+    without a video."""
+
+    ai_generated: Literal[True] | None = None
+    ai_mark: AiMark | None = None
+    ai_model: str | None = None
+    ai_tool: str | None = None
+
+
+def origin_of(request: bytes | None, mark: AiMark | None) -> Origin:
+    """Return the origin of the video that a request asked for; None: there is no video."""
+    if request is None:
+        return Origin()
+    # A script may be long, and most have neither.
+    named = any(name in bytes(request) for name in (b'"video_model"', b'"tool"'))
+    asked = json.loads(request) if named else {}
+    return Origin(True, mark, asked.get("video_model"), asked.get("tool"))
 
 
 def sent_key(key: str | None, body: bytes | None) -> str | None:
@@ -240,10 +270,12 @@ _OTHERS: dict[str, ColumnElement[Any]] = {
     "sent_at": takes.c.intended_at,
     "copied": takes.c.copied,
     **{name: _VIDEO.c[name] for name in (
-        "delivered_at", "files", "checks", "pictures", "review_reason", "review_note",
+        "delivered_at", "files", "checks", "pictures", "ai_mark", "review_reason", "review_note",
         "reviewed_by", "reviewed_at", "client_reason", "client_note", "client_by", "client_at",
     )},
     "video_take": _VIDEO.c.number,
+    # Of most rows it is the body of their take.
+    "video_body": case((rows.c.video_take_id != rows.c.take_id, _VIDEO.c.body)),
     "flagged": func.coalesce(_VIDEO.c.flagged, 0),
     "verdict": _VIDEO.c.review,
     "client_verdict": _VIDEO.c.client_review,
@@ -320,6 +352,11 @@ class ShownTake:
     video: TakeVideo
     review: Review | None
     client: Review | None
+
+    @property
+    def origin(self) -> Origin:
+        """What there is to disclose of how its video was made."""
+        return origin_of(self.take.body if "mp4" in self.video.files else None, self.video.ai_mark)
 
 
 def shown_takes(connection: Connection, *which: ColumnElement[bool]) -> list[ShownTake]:

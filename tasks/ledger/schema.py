@@ -25,9 +25,9 @@ from sqlalchemy import (
 
 #: The newest migration: `callsheet ledger upgrade` brings an older ledger to it; a newer one is
 #: refused.
-REVISION = "0030"
+REVISION = "0031"
 #: The oldest that a program can upgrade: of the first release. What came before is refused.
-FIRST = "0030"
+FIRST = "0031"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.
 VERSION_TABLE = "callsheet_version"
@@ -226,6 +226,8 @@ takes = Table(
     Column("flagged", Integer),
     # Poster and scrub strip next to its video, as JSON. Null: there are none.
     Column("pictures", Text),
+    # Whether a C2PA manifest is in its video's file: found or none. Null: no one looked.
+    Column("ai_mark", String(8)),
     # Since when it is known here, where another ledger paid for it.
     Column("found_at", Float),
     # When its video was deleted at the service, and by whom, for people.

@@ -186,7 +186,7 @@ class Settings(BaseModel):
         "yes", "make a poster and a strip for each video: yes, poster (without the strip), no"
     )
     checks: Checks = _setting(
-        "", "findings that put a row on hold: black, frozen, silence, length, captions"
+        "", "findings that put a row on hold: black, frozen, silence, length, captions, ai_mark"
     )
     quote_age: Seconds = _setting(
         "15m", "how long a quote is valid before Callsheet asks for it again"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from callsheet.tasks.values.briefs import OK
+from callsheet.tasks.values.briefs import OK, AiMark
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -127,6 +127,11 @@ def judge_length(seconds: float, asked: float) -> str:
     if abs(seconds - asked) > max(_LENGTH_SECONDS, _LENGTH_PART * asked):
         return f"it is {round(seconds, 1):g} s long, {asked:g} s were asked for"
     return OK
+
+
+def judge_ai_mark(mark: AiMark) -> str:
+    """Judge whether the file says how it was made: asked of videos by the settings alone."""
+    return OK if mark == "found" else "no C2PA manifest in the file says how it was made"
 
 
 # Whether there is anything to hear.

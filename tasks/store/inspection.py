@@ -33,8 +33,13 @@ from callsheet.tasks.store.pictures import (
     tile_of,
 )
 from callsheet.tasks.store.store import Store, name_beside
-from callsheet.tasks.store.video_file import check_boxes, check_units, width_of_lengths
-from callsheet.tasks.values.briefs import Check
+from callsheet.tasks.store.video_file import (
+    check_boxes,
+    check_units,
+    find_ai_mark,
+    width_of_lengths,
+)
+from callsheet.tasks.values.briefs import AiMark, Check
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -66,6 +71,7 @@ class Inspection:
     width: int
     height: int
     has_sound: bool
+    ai_mark: AiMark = "none"
     findings: Mapping[Check, str] = field(default_factory=dict)
     poster: Jpeg | None = None
     strip: Jpeg | None = None
@@ -89,7 +95,8 @@ def inspect_video(path: Path, pictures: Wanted | None = None) -> Inspection:
             if container.streams.video:
                 look = None if pictures is None else _Look(container, pictures)
                 seen = _read_pictures(container, look)
-                return seen if look is None else look.end(seen)
+                seen = seen if look is None else look.end(seen)
+                return replace(seen, ai_mark=find_ai_mark(path))
             problem = "the file has no picture"
     except (av.error.FFmpegError, ValueError):
         problem = "no picture of the video can be decoded"

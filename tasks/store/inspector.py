@@ -221,6 +221,7 @@ def answer_of(inspection: Inspection) -> dict[str, Any]:
             inspection.height,
             inspection.has_sound,
         ],
+        "ai_mark": inspection.ai_mark,
         "findings": dict(inspection.findings),
         "shown": inspection.shown,
         **{
@@ -244,6 +245,7 @@ def _inspection(said: dict[str, Any]) -> Inspection:
         width=int(width),
         height=int(height),
         has_sound=bool(has_sound),
+        ai_mark="found" if said["ai_mark"] == "found" else "none",
         findings={check: str(findings[check]) for check in CHECKS if check in findings},
         poster=_jpeg(said["poster"]),
         strip=_jpeg(said["strip"]),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from callsheet.tasks.runtime.errors import VideoError
+from callsheet.tasks.values.briefs import AiMark
 
 if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
 _HOLE = bytes(64)
 #: Where the setup of a codec says how wide the lengths before its units are (ISO/IEC 14496-15).
 _LENGTHS = {"h264": 4, "hevc": 21}
+#: What a box begins with that C2PA owns: its user type, and the version and flags of a full box
+#: (C2PA specification, "Embedding manifests into BMFF-based assets").
+_C2PA = bytes.fromhex("d8fec3d61b0e483c92975828877ec481") + bytes(4)
+#: What such a box is for, where it has a manifest; it ends with a zero.
+_MANIFESTS = (b"manifest\0", b"original\0", b"update\0")
+#: Top-level boxes of a file: far more than a video in pieces of a second has in a day.
+_MOST_BOXES = 1_000_000
 
 
 def check_boxes(path: Path, *, complete: bool = False) -> None:
@@ -28,7 +36,7 @@ def check_boxes(path: Path, *, complete: bool = False) -> None:
         raise VideoError("the video is empty")
     kinds = set()
     with path.open("rb") as file:
-        for kind, end in _boxes(file, size):
+        for kind, _, end in _boxes(file, size):
             if end is None and complete:
                 raise VideoError("nothing in it says how long it is")
             if end is not None and end > size:
@@ -39,10 +47,29 @@ def check_boxes(path: Path, *, complete: bool = False) -> None:
             raise VideoError(f"the file is not a whole MP4: {meaning} is missing")
 
 
-def _boxes(file: BinaryIO, size: int) -> Iterator[tuple[bytes, int | None]]:
-    """Yield the kind of every top-level box and where it ends (None: wherever the file does)."""
+def find_ai_mark(path: Path) -> AiMark:
+    """Say whether an MP4 that `check_boxes` has nothing against has a C2PA manifest.
+
+    What that says, and whether it is genuine, is not looked at.
+    """
+    size, longest = path.stat().st_size, len(_C2PA) + max(map(len, _MANIFESTS))
+    with path.open("rb") as file:
+        for kind, begin, end in _boxes(file, size):
+            if kind == b"uuid":
+                file.seek(begin)
+                head = file.read(min(longest, (end or size) - begin))
+                if head.startswith(_C2PA) and head[len(_C2PA) :].startswith(_MANIFESTS):
+                    return "found"
+    return "none"
+
+
+def _boxes(file: BinaryIO, size: int) -> Iterator[tuple[bytes, int, int | None]]:
+    """Yield the kind of every top-level box, where its content begins, and where it ends (None:
+    wherever the file does)."""
     start = 0
-    while start < size:
+    for _ in range(_MOST_BOXES):
+        if start >= size:
+            return
         file.seek(start)
         header = file.read(16)
         if len(header) < 8:
@@ -53,12 +80,13 @@ def _boxes(file: BinaryIO, size: int) -> Iterator[tuple[bytes, int | None]]:
             (length,) = struct.unpack(">Q", header[8:])
             smallest = 16
         elif length == 0:
-            yield kind, None
+            yield kind, start + smallest, None
             return
         if length < smallest or not kind.isascii() or not kind.decode("ascii").isprintable():
             raise VideoError("the file is not an MP4")
-        yield kind, start + length
+        yield kind, start + smallest, start + length
         start += length
+    raise VideoError("the file is not an MP4")
 
 
 def check_units(packet: bytes, width: int) -> None:

@@ -242,6 +242,8 @@ def origin_of(address: str | None, worksheet: str | None = None) -> SheetOrigin 
 # What a video is checked for before anybody looks at it; `tasks.store.checks` says how.
 
 
-Check = Literal["black", "frozen", "silence", "length", "captions"]
+Check = Literal["black", "frozen", "silence", "length", "captions", "ai_mark"]
 CHECKS: tuple[Check, ...] = get_args(Check)
+#: Whether a C2PA manifest is in the file of a video, which says how it was made.
+AiMark = Literal["found", "none"]
 OK = "ok"

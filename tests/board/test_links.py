@@ -140,6 +140,7 @@ async def test_a_guest_sees_videos_and_nothing_internal(
     for secret in ("Rita", NOTE, "off-message", "credits", "copper", "What was asked for"):
         assert secret in inside, secret
         assert not any(secret in page for page in pages), secret
+    assert all("Made with AI" in page for page in (*pages, inside))
 
 
 async def test_a_guest_sees_what_the_team_keeps_and_no_other_video(open_board: OpenBoard) -> None:
@@ -161,6 +162,7 @@ async def test_a_guest_sees_what_the_team_keeps_and_no_other_video(open_board: O
     with ZipFile(io.BytesIO(answer.content)) as archive:
         status = archive.read("spring/status.csv").decode()
     assert [name for name in ("row-1", "row-2", "row-3") if name in status] == ["row-2"]
+    assert status.startswith("\ufeffrow,title,take,review,ai_generated,ai_mark,")
     every = {"verdict": "reject", "all": "yes", "view": "review=reject"}
     await mara.post(f"{VIDEOS}/verdicts", data=every)
 

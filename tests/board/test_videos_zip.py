@@ -96,7 +96,8 @@ async def test_a_link_needs_the_right_and_shows_nothing_internal(
     if status == 200:
         _, (line,) = opened(answer)
         assert list(line) == [
-            "row", "title", "take", "review", "cs_file_mp4", "cs_file_srt", "cs_file_vtt",
+            "row", "title", "take", "review", "ai_generated", "ai_mark", "ai_model", "ai_tool",
+            "cs_file_mp4", "cs_file_srt", "cs_file_vtt",
         ]  # fmt: skip
         assert (await mara.get("/campaigns/spring/videos.zip?select=row-1")).status_code == 403
         assert (await mara.get("/c/spring/videos?select=cost_center:x")).status_code == 403

@@ -2164,4 +2164,18 @@ MUTATIONS = (
         "",
         "tests/unit/ledger/test_board_plans.py::test_rows_of_an_approved_plan_count_in_other_campaigns",
     ),
+    Mutation(
+        "a video without a C2PA manifest holds its row where one is required",
+        "tasks/engine/deliver.py",
+        '    if "ai_mark" in at.settings.checks:',
+        "    if False:",
+        "tests/pipeline/test_ai_marks.py::test_a_mark_can_be_required",
+    ),
+    Mutation(
+        "a video without a C2PA manifest is not flagged unless one is required",
+        "tasks/engine/deliver.py",
+        '    if "ai_mark" in at.settings.checks:',
+        "    if True:",
+        "tests/pipeline/test_ai_marks.py::test_every_document_tells_how_a_video_was_made",
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
@@ -28,6 +28,7 @@ from callsheet.tasks.ledger.row_pages import MOST, PAGE, Sort, count_shown, show
 from callsheet.tasks.ledger.row_views import ShownTake
 from callsheet.tasks.runtime.redact import redacted
 from callsheet.tasks.values.answers import Credits, Moment
+from callsheet.tasks.values.briefs import AiMark
 
 Amount = int | float
 Counted = Annotated[int, Field(ge=1, le=10**9)]
@@ -47,7 +48,16 @@ class DeliveredFile(BaseModel):
     bytes: int
 
 
-class RowLine(BaseModel):
+class MadeWithAi(BaseModel):
+    """How a video was made: whether its file has a C2PA manifest, the model and tool asked for."""
+
+    ai_generated: Literal[True] | None
+    ai_mark: AiMark | None
+    ai_model: str | None
+    ai_tool: str | None
+
+
+class RowLine(MadeWithAi):
     """A row as `callsheet rows --json` has it; members are added, never renamed."""
 
     model_config = ConfigDict(extra="allow")
@@ -80,7 +90,7 @@ class RowPage(BaseModel):
     next: str | None
 
 
-class TakeLine(BaseModel):
+class TakeLine(MadeWithAi):
     """A take: what it cost, when what happened to it, its files, and what was said of its video."""
 
     take: int
@@ -218,6 +228,7 @@ def _take(one: ShownTake) -> TakeLine:
         seconds=files["mp4"].seconds if "mp4" in files else None,
         review=TakeReview.model_validate(one.review) if one.review else None,
         checks=dict(one.video.checks),
+        **one.origin._asdict(),
         pictures=shown_places({k: asdict(one) for k, one in one.video.pictures.items()}),
         asked=redacted(take.asked()),
     )

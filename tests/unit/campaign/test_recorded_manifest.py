@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
@@ -89,7 +92,19 @@ CASES = {
 
 async def test_what_is_written_is_what_was_recorded(tmp_path: Path) -> None:
     for name, content in (await written(tmp_path)).items():
-        assert content.decode() == (RECORDED / name).read_bytes().decode(), name
+        known = (RECORDED / name).read_bytes().decode()
+        assert _without_origin(content.decode()) == known, name
+
+
+def _without_origin(text: str) -> str:
+    """A manifest or status sheet without what was added to it since: how videos were made."""
+    if not text.startswith("{"):
+        lines = list(csv.reader(io.StringIO(text)))
+        kept = [number for number, name in enumerate(lines[0]) if not name.startswith("cs_ai_")]
+        out = io.StringIO(newline="")
+        csv.writer(out).writerows([line[number] for number in kept] for line in lines)
+        return out.getvalue()
+    return re.sub(r', "ai_(?:generated|mark|model|tool)": (?:null|true|"[^"]*")', "", text)
 
 
 @pytest.mark.parametrize("case", CASES)

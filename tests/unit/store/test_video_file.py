@@ -10,7 +10,7 @@ import pytest
 
 from callsheet.tasks.runtime.errors import VideoError
 from callsheet.tasks.store import Inspection, inspect_video
-from callsheet.tasks.store.video_file import check_boxes, check_units
+from callsheet.tasks.store.video_file import check_boxes, check_units, find_ai_mark
 
 
 def _file(tmp_path: Path, data: bytes) -> Path:
@@ -155,3 +155,44 @@ def test_a_last_box_without_a_length_proves_nothing(video, tmp_path) -> None:
     check_boxes(path)
     with pytest.raises(VideoError, match="how long"):
         check_boxes(path, complete=True)
+
+
+C2PA = bytes.fromhex("d8fec3d61b0e483c92975828877ec481")
+MARK = C2PA + bytes(4) + b"manifest\0" + bytes(8) + b"jumb"
+
+
+@pytest.mark.parametrize(
+    ("box", "mark"),
+    [
+        (b"", "none"),
+        (_box(b"uuid", MARK), "found"),
+        (_box(b"free", bytes(99)) + _box(b"uuid", MARK) + _box(b"free"), "found"),
+        (struct.pack(">I4sQ", 1, b"uuid", 16 + len(MARK)) + MARK, "found"),
+        (struct.pack(">I4s", 0, b"uuid") + MARK, "found"),
+        (_box(b"uuid", C2PA + bytes(4) + b"update\0"), "found"),
+        # Another owner's, one that is no manifest or says nothing more, and one within another.
+        (_box(b"uuid", bytes(16) + MARK[16:]), "none"),
+        (_box(b"uuid", C2PA + bytes(4) + b"merkle\0" + bytes(8)), "none"),
+        (_box(b"uuid", C2PA), "none"),
+        (_box(b"uuid", C2PA + bytes(4)) + b"manifest\0", "none"),
+        (_box(b"free", _box(b"uuid", MARK)), "none"),
+    ],
+)
+def test_a_manifest_is_found_in_a_video_that_has_one(video, tmp_path, box, mark) -> None:
+    assert find_ai_mark(_file(tmp_path, video + box)) == mark
+
+
+def test_a_video_larger_than_memory_is_read_by_its_boxes_alone(tmp_path) -> None:
+    size = 1 << 40
+    path = tmp_path / "video.mp4"
+    with path.open("wb") as file:
+        file.write(_box(b"ftyp") + _box(b"moov") + struct.pack(">I4sQ", 1, b"mdat", size))
+        file.seek(16 + size)
+        file.write(_box(b"uuid", MARK))
+    check_boxes(path, complete=True)
+    assert find_ai_mark(path) == "found"
+
+
+def test_what_is_nothing_but_boxes_is_not_counted_for_ever(tmp_path) -> None:
+    with pytest.raises(VideoError, match="not an MP4"):
+        check_boxes(_file(tmp_path, _box(b"free") * 1_000_001))
