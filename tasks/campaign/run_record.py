@@ -31,6 +31,7 @@ from callsheet.tasks.ledger.runs import (
     Step,
     begin_run,
     end_run,
+    note_expected,
     note_plan,
     note_step,
     renew_run,
@@ -45,6 +46,8 @@ log = logging.getLogger("callsheet.run")
 
 #: Rows that are named in what a run was asked for; of more their number is kept.
 NAMED = 100
+#: Seconds between two notes of when a run will be done, and by which it has to differ.
+OFTEN = 5.0
 #: Characters that are kept of how a run ended.
 LONGEST = 2000
 _count = itertools.count(1)
@@ -81,6 +84,8 @@ class RunRecord:
         #: What the run is at, and what its row says of that.
         self._step: Step | None = None
         self._shown: Step | None = None
+        #: When it was noted when the run will be done, and when that is.
+        self._expected = (0.0, 0.0)
         self._end: tuple[int, str | None] | None = None
         self._last: asyncio.Task[bool] | None = None
         self._beat: asyncio.Task[None] | None = None
@@ -121,6 +126,17 @@ class RunRecord:
         if self._ledger is not None and step not in (None, self._shown):
             self._shown = step
             self._note(partial(note_step, run_id=self.row.id, step=step))
+
+    def expects(self, seconds_left: float | None) -> None:
+        """Note when the run will be done, if that is not about what was noted."""
+        if seconds_left is None:
+            return
+        now = self._clock()
+        noted_at, expected = self._expected
+        moved = abs(now + seconds_left - expected)
+        if now - noted_at >= OFTEN and moved > max(OFTEN, seconds_left / 20):
+            self._expected = now, now + seconds_left
+            self._note(partial(note_expected, run_id=self.row.id, at=now + seconds_left))
 
     def approved(self, plan_id: str | None) -> None:
         """Note the plan that the run has approved."""
@@ -270,6 +286,12 @@ def steps_to(step: Step) -> None:
     """Note what the run at hand is at."""
     if (record := _current.get()) is not None:
         record.at(step)
+
+
+def expected_in(seconds_left: float | None) -> None:
+    """Note when the run at hand will be done; None: nothing can be said."""
+    if (record := _current.get()) is not None:
+        record.expects(seconds_left)
 
 
 def at_step(step: Step) -> Callable[[F], F]:

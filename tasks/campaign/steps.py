@@ -32,7 +32,7 @@ from callsheet.tasks.campaign.recovery import refuse_refused
 from callsheet.tasks.campaign.report import outcome_of, say_outcome, sums_of, unreported
 from callsheet.tasks.campaign.report_files import write_manifest, write_report
 from callsheet.tasks.campaign.run import Run
-from callsheet.tasks.campaign.run_record import at_step, steps_to
+from callsheet.tasks.campaign.run_record import at_step, expected_in, steps_to
 from callsheet.tasks.campaign.sheet_verb import (
     campaign_of,
     settle,
@@ -448,6 +448,7 @@ def _following_hints(run: Run, engine: Engine | Workers) -> AbstractAsyncContext
 async def _tell(run: Run, engine: Engine | Workers) -> None:
     while True:
         snapshot = engine.snapshot()
+        expected_in(snapshot.seconds_left)
         for listener in run.listeners:
             listener(snapshot)
         await asyncio.sleep(TICK)

@@ -119,10 +119,13 @@ class Engine:
 
     async def __aenter__(self) -> Engine:
         tally = await self.at.ledger.read(tally_of, campaign=self.campaign)
-        self._poll_plan.recall(await self.at.ledger.read(lengths_of, campaign_id=self.campaign.id))
+        lengths = await self.at.ledger.read(lengths_of, campaign_id=self.campaign.id)
+        self._poll_plan.recall(lengths)
         started = asyncio.get_running_loop().time()
         price = self.at.settings.credit_price
-        self.progress = Progress(self.campaign.name, tally, started=started, credit_price=price)
+        self.progress = Progress(
+            self.campaign.name, tally, started=started, credit_price=price, lengths=lengths
+        )
         self._workers = [
             asyncio.create_task(self._work(lane), name=f"{lane}-{n}")
             for lane, count in lanes_of(self.at.settings).items()
@@ -192,7 +195,8 @@ class Engine:
         for row, wanted in await self._intake.read_page():
             if row.state != wanted.state:
                 # It was moved by someone else since the order was made.
-                self.progress.moved(replace(row, state=wanted.state), row)
+                now = asyncio.get_running_loop().time()
+                self.progress.moved(replace(row, state=wanted.state), row, now)
                 wanted.batch.moved(wanted.state, row.state)
             rows.append((row, wanted.batch))
         await self._take_up(rows)
@@ -381,7 +385,7 @@ class Engine:
 
     def _replace(self, active: ActiveRow, row: CampaignRow) -> None:
         old, active.row = active.row, row
-        self.progress.moved(old, row)
+        self.progress.moved(old, row, asyncio.get_running_loop().time())
         self._active.moved(active, old)
         active.batch.moved(old.state, row.state)
         if old.state != row.state:
@@ -392,8 +396,8 @@ class Engine:
 
     def _settle(self, active: ActiveRow) -> None:
         """Let go of a row: it is done for this run, and what has yet to begin may be read."""
-        self.progress.settles(asyncio.get_running_loop().time())
         row = active.row
+        self.progress.settles(asyncio.get_running_loop().time(), row)
         if row.state in NEEDS_PERSON:
             # Thousands may be on hold for one budget; a bad row is for the person who wrote it.
             level = logging.WARNING if row.state in ("rejected", "failed") else logging.INFO

@@ -28,6 +28,7 @@ from callsheet.tasks.engine.policy.decision import (
     Released,
     VideoReady,
 )
+from callsheet.tasks.engine.time_left import TimeLeft
 from callsheet.tasks.ledger.campaigns import Tally
 from callsheet.tasks.ledger.deliveries import Delivered, deliver
 from callsheet.tasks.ledger.ledger import Ledger
@@ -43,6 +44,8 @@ SLOWER = "the last rows took longer than those before"
 OVERDUE = "the remaining videos are slower than average"
 #: So many seconds later is no news.
 LATER = 5.0
+#: After so many rows the time left is estimated once a second, and not for each row.
+_FEW = 200
 #: A speed is that of so many last seconds, once so many are known.
 RECENT, KNOWN = 60.0, 2.0
 
@@ -90,8 +93,10 @@ class Progress:
         *,
         started: float,
         credit_price: CreditPrice | None = None,
+        lengths: Iterable[tuple[str, Decimal | None, float]] = (),
     ) -> None:
         self.campaign = campaign
+        self._time_left = TimeLeft(started, lengths)
         self._rows: Counter[State] = Counter(tally.rows)
         self._total = tally.total
         self._budget = tally.budget
@@ -106,8 +111,9 @@ class Progress:
         self._bytes = 0
         #: Of the last minute: when, rows done, videos, bytes.
         self._samples = deque([(started, 0, 0, 0)])
-        #: When all will be done, as it was estimated when a row was done last.
+        #: When all will be done, as it was estimated when a row was done last, and when that was.
         self._ends: float | None = None
+        self._estimated = started
         self._longer: str | None = None
 
     @property
@@ -125,9 +131,11 @@ class Progress:
         self._begun += count
         self.expects(max(self._to_do, self._begun))
 
-    def moved(self, old: CampaignRow, new: CampaignRow) -> None:
+    def moved(self, old: CampaignRow, new: CampaignRow, now: float) -> None:
         """Follow one row from one value to the next."""
         if old.state != new.state:
+            if new.state == "rendering":
+                self._time_left.begins(new, now)
             self._rows[old.state] -= 1
             self._rows[new.state] += 1
         before, after = old.take, new.take
@@ -156,11 +164,16 @@ class Progress:
         self._videos += 1
         self._bytes += sum(file.bytes for file in files)
 
-    def settles(self, now: float) -> None:
-        """One row is done for this run, whatever came of it."""
+    def settles(self, now: float, row: CampaignRow | None = None) -> None:
+        """One row is done for this run, whatever came of it; None: of one that others process."""
         self._done += 1
-        before, self._longer = self._ends, None
-        self._ends = self._estimate(now)
+        if row is not None:
+            self._time_left.ends(row, now)
+        if self._done > _FEW and now - self._estimated < 1:
+            return
+        before, self._longer, self._estimated = self._ends, None, now
+        left = self._time_left.estimate(now, done=self._done, to_do=self._to_do)
+        self._ends = None if left is None else now + left
         if before is None or self._ends is None:
             return
         if self._ends - before > max(LATER, (self._ends - now) / 10):
@@ -205,12 +218,6 @@ class Progress:
             videos=60 * (self._videos - videos) / gone,
             bytes=(self._bytes - size) / gone,
         )
-
-    def _estimate(self, now: float) -> float | None:
-        """Return when all will be done, from the speed so far, once a twentieth (or a row) is."""
-        if self._done < max(1, self._to_do // 20):
-            return None
-        return now + (now - self._started) / self._done * (self._to_do - self._done)
 
 
 # Write a decision into the ledger, and say how the row stands after it.

@@ -51,6 +51,7 @@ LEFT = "it stopped without reporting a result"
 class RunRow:
     """A run; `place` has its lease, or had it last, and `owner` is that also after its end.
 
+    `expected_at` is when it will be done, as it said itself a few seconds ago at most.
     `leased_until` is None where the lease has lapsed or was released; `token` grows each time that
     another place acquires it. `begun_at` is when one of the board had its campaign. `exit` is
     as of the command line; a parked one of the board is started again at `due_at`. A run of several
@@ -70,6 +71,7 @@ class RunRow:
     store: str | None = None
     owner: str | None = None
     step: Step | None = None
+    expected_at: float | None = None
     begun_at: float | None = None
     ended_at: float | None = None
     exit: int | None = None
@@ -152,6 +154,11 @@ def _note_stopped(connection: Connection, run: RunRow, is_dead: Callable[[str], 
 def note_step(connection: Connection, run_id: str, step: Step) -> None:
     """Note what a run is at."""
     connection.execute(update(runs).where(runs.c.id == run_id).values(step=step))
+
+
+def note_expected(connection: Connection, run_id: str, *, at: float) -> None:
+    """Note when a run expects to be done."""
+    connection.execute(update(runs).where(runs.c.id == run_id).values(expected_at=at))
 
 
 def note_plan(connection: Connection, run_id: str, plan_id: str) -> None:

@@ -171,6 +171,8 @@ runs = Table(
     Column("started_by", String(200), nullable=False),
     # planning, quoting, approving, producing, reporting; waiting, for another run
     Column("step", String(16)),
+    # When it is expected to be done, by its own estimate.
+    Column("expected_at", Float),
     # When it was approved on the board, else when it began.
     Column("asked_at", Float, nullable=False),
     # Of the board's: when it had its campaign.

@@ -151,6 +151,14 @@ def say_duration(seconds: float) -> str:
     return " ".join(said) or "0s"
 
 
+def say_roughly(seconds: float) -> str:
+    """Return roughly how long something takes: `about 12 minutes`, `less than a minute`."""
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if (number := round(seconds / size)) >= (2 if size > 60 else 1):
+            return f"about {number} {unit}{'' if number == 1 else 's'}"
+    return "less than a minute"
+
+
 # Parts of a campaign in percent, as `10%,50%`.
 
 

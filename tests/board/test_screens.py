@@ -20,7 +20,7 @@ from callsheet.tasks.campaign.approve import approve
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.plans import begin_plan, find_plan, finish_plan, void_plan
 from callsheet.tasks.ledger.reviews import review
-from callsheet.tasks.ledger.runs import ask_run
+from callsheet.tasks.ledger.runs import RunRow, ask_run, begin_run
 from callsheet.tasks.ledger.values import STATES, State
 from callsheet.tasks.values.briefs import Brief
 from tests.board.conftest import OpenBoard, board_at
@@ -137,6 +137,28 @@ async def test_counts_are_links_and_the_progress_is_said_in_words(open_board: Op
     assert words.startswith("1 of 13 delivered, 3 under way, 3 waiting, 1 failed, 1 rejected")
     assert 'href="/c/spring?state=failed"' in page.text
     assert "Retake</button>" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(725, ", about 12 minutes left. "), (20, ", less than a minute left. "), (-5, "way. ")],
+)
+async def test_the_progress_says_how_long_the_run_takes_as_it_said_itself(
+    open_board: OpenBoard, seconds: float, words: str
+) -> None:
+    stage = await Stage.set(open_board.ledger, brief())
+    await stage.rendering()
+    now = open_board.board.clock()
+    run = RunRow(id="r", kind="run", door="terminal", started_by="ann", asked_at=now,
+                 campaign="spring", expected_at=now + seconds)  # fmt: skip
+    begin = {"run": run, "owner": "elsewhere", "seconds": 60.0, "is_dead": lambda _: False}
+    await open_board.ledger.write(begin_run, **begin)
+
+    page = await (await open_board.form("viewer")).get("/c/spring")
+
+    said = re.search(r'id="progress".*?</p>', page.text, re.DOTALL)
+    assert said is not None
+    assert words in said[0]
 
 
 async def test_a_hundred_rows_are_a_page_and_the_next_has_the_rest(open_board: OpenBoard) -> None:

@@ -53,6 +53,7 @@ from callsheet.tasks.ledger.row_pages import (
 from callsheet.tasks.ledger.row_views import ShownRow, rows_by_id
 from callsheet.tasks.ledger.runs import RunRow, runs_of
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
+from callsheet.tasks.values.amounts import say_roughly
 
 router = APIRouter(prefix="/c/{campaign}")
 
@@ -111,10 +112,14 @@ async def _told(board: Board, campaign: Campaign, view: RowView, shown: int) -> 
     # Rows that came since, and would be on the first page if that were asked for now.
     left = next(iter(await see_left(board, campaign.name)), None)
     came = 0 if view.asked.after else min(matching, view.asked.limit) - shown
+    documents = [run_document(run) for run in runs]
     return {
         "more": came,
         "run": next((run for run in runs if run.is_asked), None),
-        "runs": [run_document(run) for run in runs],
+        "runs": documents,
+        "is_going": any(tally.rows.get(state) for state in UNDER_WAY)
+        or any(one["state"] == "running" for one in documents),
+        "time_left": _time_left(runs, documents, board.clock()),
         "resuming": campaign.id in board.resuming,
         "left": say_left(left) if left else "",
         "resume_command": resume_command(left) if left else "",
@@ -129,6 +134,14 @@ async def _told(board: Board, campaign: Campaign, view: RowView, shown: int) -> 
         "counts": counts,
         "matching": matching,
     }
+
+
+def _time_left(runs: Sequence[RunRow], shown: Sequence[Mapping[str, Any]], now: float) -> str:
+    """Return how long the run that is under way takes, as it says itself; empty: unknown."""
+    for run, document in zip(runs, shown, strict=True):
+        if document["state"] == "running" and run.expected_at is not None and run.expected_at > now:
+            return say_roughly(run.expected_at - now)
+    return ""
 
 
 async def _waiting(board: Board, campaign: str, tally: Tally, counts: Counts) -> int:

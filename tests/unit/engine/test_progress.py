@@ -20,7 +20,7 @@ def test_a_row_is_counted_where_it_is():
     counted = progress(approved=2, delivered=1)
     row = replace(a_row("approved"), take=None)
     sent = a_row("submitting")
-    counted.moved(row, sent)
+    counted.moved(row, sent, 100.0)
     now = counted.snapshot(100.0)
     assert now.rows == {"approved": 1, "submitting": 1, "delivered": 1}
     assert (now.total, now.reserved, now.charged) == (3, 12, 5)
@@ -30,9 +30,9 @@ def test_a_reservation_becomes_a_charge():
     counted = progress(rendering=1)
     old = a_row("rendering")
     assert old.take is not None
-    counted.moved(replace(a_row("approved"), take=None), old)
+    counted.moved(replace(a_row("approved"), take=None), old, 100.0)
     paid = replace(old.take, reserved=Decimal(0), charged=Decimal(9))
-    counted.moved(old, replace(old, state="ready", take=paid))
+    counted.moved(old, replace(old, state="ready", take=paid), 100.0)
     now = counted.snapshot(100.0)
     assert (now.reserved, now.charged) == (0, 14)
 
@@ -43,7 +43,7 @@ def test_what_an_earlier_take_cost_stays_spent():
     assert old.take is not None
     paid = replace(old.take, reserved=Decimal(0), charged=Decimal(5))
     another = replace(old.take, id=2, number=2)
-    counted.moved(replace(old, take=paid), replace(old, state="submitting", take=another))
+    counted.moved(replace(old, take=paid), replace(old, state="submitting", take=another), 100.0)
     now = counted.snapshot(100.0)
     assert (now.reserved, now.charged) == (12, 5)
 
@@ -53,7 +53,7 @@ def test_a_refused_take_that_goes_again_is_counted_once():
     again = a_row("submitting")
     assert again.take is not None
     refused = replace(again.take, reserved=Decimal(0), refused_at=1.0)
-    counted.moved(replace(again, state="approved", take=refused), again)
+    counted.moved(replace(again, state="approved", take=refused), again, 100.0)
     assert counted.snapshot(100.0).reserved == 12
 
 

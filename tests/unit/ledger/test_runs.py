@@ -21,6 +21,7 @@ from callsheet.tasks.ledger.runs import (
     drop_old_runs,
     end_run,
     find_run,
+    note_expected,
     note_plan,
     note_step,
     open_runs,
@@ -61,7 +62,9 @@ async def test_a_run_is_there_while_it_works_and_keeps_what_it_was(ledger: Ledge
     assert begun.options == {"sheet": "tea.csv"}
 
     await ledger.write(note_step, run_id="one", step="waiting")
-    assert (await found(ledger)).state(lives) == "waiting"
+    await ledger.write(note_expected, run_id="one", at=NOW + 90)
+    run = await found(ledger)
+    assert (run.state(lives), run.expected_at) == ("waiting", NOW + 90)
 
     assert await end(ledger, at=NOW + 9)
     ended = await found(ledger)
