@@ -9,11 +9,13 @@ import openpyxl
 import pytest
 from playwright.async_api import Browser, FilePayload, Route, expect
 
+from callsheet.tasks.ledger.deliveries import deliver
+from callsheet.tasks.ledger.takes import settle
 from tests.board.conftest import OpenBoard
 from tests.board.looking import barriers, picture, watched
 from tests.board.test_columns import AGENCY
 from tests.board.test_screens import in_every_state
-from tests.campaigns import Stage, brief
+from tests.campaigns import NOW, VIDEO, Stage, brief
 
 pytestmark = pytest.mark.merge
 
@@ -84,6 +86,66 @@ async def test_a_row_changes_before_ones_eyes_and_nothing_else_does(
     await expect(page.get_by_text("1 of 3 selected")).to_be_visible()
     await expect(page.get_by_role("link", name="delivered 1")).to_be_visible()
     assert await page.evaluate("document.activeElement.textContent") == "c"
+
+
+#: Stands in for the browser's notifications: what was asked, and what was said.
+NOTIFICATIONS = """
+window.told = []; window.asked = 0; window.rung = 0;
+window.Notification = class {
+  static permission = sessionStorage.getItem("allowed") || "default";
+  static async requestPermission() {
+    window.asked += 1;
+    Notification.permission = "granted";
+    sessionStorage.setItem("allowed", "granted");
+  }
+  constructor(title, more) { window.told.push([title, more.body.split(".")[0]]); }
+};
+window.AudioContext = class extends window.AudioContext {
+  constructor() { super(); window.rung += 1; }
+};
+"""
+
+
+async def test_the_icon_follows_the_run_and_who_is_elsewhere_is_told_of_its_end(
+    open_board: OpenBoard, chromium: Browser
+) -> None:
+    stage = await Stage.set(open_board.ledger, brief("a"), brief("b"))
+    await stage.rendering("a")
+    await stage.rendering("b")
+    context = await open_board.logged_in(chromium, "viewer")
+    page = await context.new_page()
+    await page.add_init_script(NOTIFICATIONS)
+    await page.goto("/c/spring")
+    icon = page.locator("link[rel=icon]")
+    await expect(icon).to_have_attribute("href", "/static/callsheet-running.svg")
+    notify = page.get_by_role("checkbox", name="Notify me")
+
+    # Nobody is asked before they want it, and what they want is remembered.
+    assert await page.evaluate("[asked, told.length, rung]") == [0, 0, 0]
+    await notify.check()
+    await page.get_by_role("checkbox", name="Play a sound").check()
+    await page.reload()
+    await expect(notify).to_be_checked()
+    assert await page.evaluate("[asked, told.length, rung]") == [0, 0, 0]
+    await stage.moved(await stage.row("a"), "stalled", "no video by the deadline")
+    await expect(icon).to_have_attribute("href", "/static/callsheet-attention.svg", timeout=15_000)
+    await stage.moved(await stage.row("a"), "rendering", "it is looked at again")
+    await expect(icon).to_have_attribute("href", "/static/callsheet-running.svg", timeout=15_000)
+    for name in ("a", "b"):
+        found = await stage.row(name)
+        await stage.write(settle, found, found.take, new="ready", charged=None, at=NOW)
+        found = await stage.row(name)
+        await stage.write(deliver, found, found.take, files=[VIDEO], at=NOW)
+
+    await expect(icon).to_have_attribute("href", "/static/callsheet-done.svg", timeout=15_000)
+    assert await page.evaluate("told") == [
+        ["spring: rows need attention", "0 of 2 delivered, 1 under way, 1 stalled"],
+        ["spring: the run has ended", "2 of 2 delivered"],
+    ]
+    assert await page.evaluate("rung") == 2
+    for name in ("running", "attention", "done"):
+        answer = await page.request.get(f"/static/callsheet-{name}.svg")
+        assert answer.headers["content-type"] == "image/svg+xml"
 
 
 async def test_a_cut_stream_is_said_at_once_and_makes_good_what_was_missed(

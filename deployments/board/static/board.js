@@ -1,6 +1,6 @@
 // What scripts add to pages that are whole without them: live words, keys, copying, dropping a file.
 // Attributes that it knows: data-copy, data-keys, data-keys-off, data-title, data-select-all, data-select-group,
-// data-select-bar, data-follow, data-more.
+// data-select-bar, data-follow, data-more, data-icon, data-tell with data-going, data-needs and data-campaign.
 (() => {
   "use strict";
   const root = document.documentElement;
@@ -65,10 +65,53 @@
   });
   document.addEventListener("htmx:sse:after:connection", live);
 
-  // The window's title carries what counts.
+  // The window's title carries what counts, and its icon.
   const title = () => {
     const said = document.querySelector("[data-title]");
-    if (said) document.title = said.dataset.title;
+    if (!said) return;
+    document.title = said.dataset.title;
+    const icon = document.querySelector("link[rel=icon]");
+    const shown = `/static/${said.dataset.icon}.svg`;
+    if (icon.getAttribute("href") !== shown) icon.href = shown;
+  };
+
+  // Who is elsewhere is told that the run has ended, or that rows need attention, if they want it.
+  const told = (how) => `callsheet-tell-${how}`;
+  const wants = (how) => localStorage.getItem(told(how)) === "on";
+  const mayNotify = () => "Notification" in window && Notification.permission === "granted";
+  const ring = () => {
+    const sound = new AudioContext();
+    const [tone, volume] = [sound.createOscillator(), sound.createGain()];
+    volume.gain.value = 0.15;
+    tone.connect(volume).connect(sound.destination);
+    tone.start();
+    tone.stop(sound.currentTime + 0.4);
+    tone.onended = () => sound.close();
+  };
+  let before = null;
+  const tell = () => {
+    const said = document.querySelector("[data-going]");
+    if (!said) return;
+    const now = { going: Number(said.dataset.going), needs: Number(said.dataset.needs) };
+    const ended = before && before.going && !now.going;
+    const needy = before && !before.needs && now.needs;
+    before = now;
+    if (!ended && !needy) return;
+    const words = `${said.dataset.campaign}: ${ended ? "the run has ended" : "rows need attention"}`;
+    const more = { body: said.textContent.trim(), icon: `/static/${said.dataset.icon}.svg`, tag: location.pathname };
+    if (wants("notify") && mayNotify()) new Notification(words, more).onclick = () => window.focus();
+    if (wants("sound")) ring();
+  };
+  const choose = async (box) => {
+    const how = box.dataset.tell;
+    if (box.checked && how === "notify") {
+      if ("Notification" in window) await Notification.requestPermission();
+      box.checked = mayNotify();
+      document.getElementById("not-allowed").textContent = box.checked
+        ? "" : "Your browser does not let this page notify you. Allow it in the browser’s settings of this page.";
+    }
+    if (box.checked && how === "sound") ring();
+    localStorage.setItem(told(how), box.checked ? "on" : "off");
   };
 
   // A page that was opened before its run began has none of the rows that came with it.
@@ -82,6 +125,7 @@
     tick();
     local();
     title();
+    tell();
     count();
   };
   document.addEventListener("htmx:after:swap", after);
@@ -150,6 +194,7 @@
         box.checked = event.target.checked;
       });
     }
+    if (event.target.matches("[data-tell]")) choose(event.target);
     if (event.target.matches("[data-submits]")) event.target.form.requestSubmit();
     if (event.target.matches("[data-keys-off]")) {
       localStorage.setItem("callsheet-keys", event.target.checked ? "off" : "on");
@@ -197,6 +242,9 @@
 
   const off = document.querySelector("[data-keys-off]");
   if (off) off.checked = localStorage.getItem("callsheet-keys") === "off";
+  all("[data-tell]").forEach((box) => {
+    box.checked = wants(box.dataset.tell) && (box.dataset.tell !== "notify" || mayNotify());
+  });
   setInterval(tick, 15000);
   after();
 })();
