@@ -18,7 +18,7 @@ from callsheet.tasks.sheet.headers import KNOWN_COLUMNS, canonical_header, is_ke
 from callsheet.tasks.sheet.table import Cell, Findings, Row, Table
 from callsheet.tasks.sheet.text import as_text, fold
 from callsheet.tasks.sheet.trees import parse_json
-from callsheet.tasks.values.briefs import Brief, Json
+from callsheet.tasks.values.briefs import VARIANT_OF, Brief, Json
 from callsheet.tasks.values.names import (
     FILE,
     LATER,
@@ -136,6 +136,8 @@ def _has_brace(value: Json) -> bool:
 # What the files of each row are called, by the template of the sheet or of the profile.
 
 
+#: In a template: the id of the row that a matrix made a row from, or the row's own.
+BASE = "base"
 #: Members of a brief that are Callsheet's own, by column.
 _OWN = ("operation", "captions", "enabled", "priority", "max_credits", "tags", "cost_center",
         "notes")  # fmt: skip
@@ -260,7 +262,7 @@ class _Naming:
                 name += f"{{{column}:{digits}}}" if digits else f"{{{column}}}"
             elif column is not None:
                 value = as_text(_value_of(brief, column))
-                shown = column if shown == "id" else shown
+                shown = column if shown == "id" and column != VARIANT_OF else shown
                 if not value.strip():
                     self.empty.setdefault(column, []).append(brief)
                     return None
@@ -322,7 +324,10 @@ def _column(word: str | None, columns: Collection[str], later: Sequence[str]) ->
     for column in (name, f"x_{name}"):
         if column in columns or is_known(column):
             return column
-    known = [*later, "row", *KNOWN_COLUMNS, *columns, *(c.removeprefix("x_") for c in columns)]
+    if name == BASE:
+        return VARIANT_OF
+    known = [*later, "row", BASE, *KNOWN_COLUMNS, *columns]
+    known += [column.removeprefix("x_") for column in columns]
     raise ValueError(f"has {{{word}}}, and no column is called so{did_you_mean(name, known)}")
 
 
@@ -330,6 +335,8 @@ def _value_of(brief: Brief, column: str) -> Json:
     """Return what a row says in a column; an empty text where it says nothing, or no one text."""
     if column == "id":
         return brief.row
+    if column == VARIANT_OF:
+        return brief.variant_of or brief.row
     if is_kept_only(column):
         return next(
             (text for header, text in brief.cells if canonical_header(header) == column), ""

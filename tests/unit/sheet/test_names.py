@@ -48,6 +48,14 @@ def test_what_a_sheet_says_wins_over_the_profile() -> None:
     assert names(text, "{title}", "spring.yaml") == ["{campaign}/a_Mug"]
 
 
+def test_base_is_the_id_that_the_sheet_has_of_a_row() -> None:
+    text = "id,script,matrix.language\nkettle,Buy,de|en\n"
+    files = names(text, "{campaign}/{language}/{base}", "spring.csv")
+    assert files == ["{campaign}/de/kettle", "{campaign}/en/kettle"]
+    assert names("id,script\na,Buy\n", "{base}_v{take}") == ["{campaign}/a_v{take}"]
+    assert names("id,script,x_base\na,Buy,Mine\n", "{base}") == ["{campaign}/Mine"]
+
+
 @pytest.mark.parametrize(
     ("template", "said"),
     [
