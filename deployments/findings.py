@@ -21,6 +21,7 @@ import httpx
 
 from callsheet.deployments.campaign_status import resume_command, say_left
 from callsheet.tasks.engine.owner import is_dead
+from callsheet.tasks.ledger.board_settings import board_settings
 from callsheet.tasks.ledger.campaigns import all_campaigns
 from callsheet.tasks.ledger.database import ledger_file, ledger_url
 from callsheet.tasks.ledger.maintenance import LedgerCheck, check_ledger, size_of_ledger
@@ -250,6 +251,7 @@ def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
         found = check_ledger(address, thorough=size <= LARGE)
         with opened(address, writes=False) as engine, engine.connect() as connection:
             left = left_under_way(connection, is_dead=is_dead)
+            told = board_settings(connection).values()
     except LedgerNewer as error:
         yield wrong("ledger", str(error), "install the Callsheet that the other machines have")
         return
@@ -264,6 +266,9 @@ def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
     if found.lines and (found.backup_at is None or found.backup_at < time.time() - OLD):
         words = "it was never backed up" if found.backup_at is None else "its backup is a week old"
         yield note("ledger", words, "`callsheet ledger backup FILE`")
+    for setting in told:
+        words = f"{setting.name} is set on the board by {setting.by}: {shorten(setting.value)}"
+        yield ok("settings", f"{words} (environment and profile win)")
     for one in left:
         words = f"{one.campaign.name}: {say_left(one)}"
         yield note("runs", words, f"{resume_command(one)}; nothing is paid twice")

@@ -66,9 +66,9 @@ async def run_sheet(
         # Of all rounds: they are one run.
         options = options.but(run_id=uuid4().hex)
     kind: RunKind = "adopt" if options.adopt else "run"
-    opening = partial(open_run, settings=settings, find_starter=find_starter, kind=kind)
+    opening = partial(open_run, find_starter=find_starter, kind=kind)
     while True:
-        async with opening(options, approver=approver) as run, watch(run):
+        async with opening(options, settings=settings, approver=approver) as run, watch(run):
             run.sheet = sheet
             try:
                 campaign = await prepare(run)
@@ -86,6 +86,8 @@ async def run_sheet(
             options = options.but(max_wait=run.time_left)
             if shown is None or not await _goes_on(run, shown):
                 return run.outcome
+            # What was set on the board since is for other runs.
+            settings = run.at.settings
         approver = _LaterRound(approver, shown, settings)
 
 

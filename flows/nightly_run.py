@@ -24,6 +24,7 @@ from callsheet.flows.scan import Scan
 from callsheet.tasks.aftercare.prune import prune_delivered
 from callsheet.tasks.campaign.run_record import recorded
 from callsheet.tasks.engine.owner import is_dead, is_near, name_of, this_process
+from callsheet.tasks.ledger.board_settings import in_force
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in, sheets_under_way
 from callsheet.tasks.ledger.leases import Lease
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
@@ -137,6 +138,7 @@ async def sweep(
     make_home(settings.home)
     place = f"{this_process()}:{next(_count)}"
     async with await open_ledger(settings.ledger) as ledger:
+        settings = await ledger.read(in_force, settings=settings)
         at = clock()
         begun = NightReport(inbox=inbox.name, night=night, zone=zone, begun_at=at, ended_at=at)
         found = await claim(ledger, settings, begun, place=place, clock=clock)

@@ -13,7 +13,7 @@ from callsheet.deployments.sandbox.faults import kinds
 from callsheet.tasks.ledger.values import STATES, TRANSITIONS
 from callsheet.tasks.metrics import METRICS
 from callsheet.tasks.runtime import errors
-from callsheet.tasks.runtime.known_settings import KNOWN
+from callsheet.tasks.runtime.known_settings import KNOWN, ON_BOARD
 from callsheet.tasks.sheet.json_schema import sheet_schema
 from tests.reference import pages
 from tests.repository import files_in
@@ -105,6 +105,13 @@ def test_every_setting_is_documented() -> None:
     told = re.findall(r"^\| `(\w+)` \| (?:`([^`]*)`)? ?\| (.+) \|$", text, re.MULTILINE)
 
     assert {name: (default or None, words) for name, default, words in told} == KNOWN
+
+
+def test_what_the_board_sets_is_documented() -> None:
+    text = (ROOT / "docs" / "settings.md").read_text()
+    told = text.partition("An admin can set ")[2].partition(" [on the board]")[0]
+
+    assert re.findall(r"`(\w+)`", told) == [*ON_BOARD]
 
 
 def test_every_metric_is_documented() -> None:

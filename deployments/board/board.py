@@ -19,10 +19,11 @@ from fastapi import Depends, Request
 from callsheet.deployments.at import At
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.sheet_reading import SheetReader
+from callsheet.tasks.ledger.board_settings import in_force
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.ledger import Change, Query, bound
 from callsheet.tasks.ledger.people import Person, Right, Role, checked_first
-from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -91,6 +92,17 @@ class Board(At):
     beside: Beside = field(default_factory=Beside)
     #: Who has to be allowed each change; None: Callsheet itself makes it.
     permission: Permission | None = None
+
+    async def refresh(self) -> None:
+        """Obey what was set on any board of the ledger; requests under way keep what they have."""
+        try:
+            now = await self.read(in_force, settings=self.settings, again=True)
+        except ConfigurationError as error:
+            # Of another version: an admin can still correct it on this board.
+            log.warning("%s", error)
+            return
+        # Guard, monitor and pages share this one board.
+        object.__setattr__(self, "settings", now)
 
     async def write(self, change: Query[P, T], /, *args: P.args, **named: P.kwargs) -> T:
         """Change the ledger, and return once that is committed.

@@ -94,6 +94,8 @@ class Guard:
             state["person"] = person = await self._who(visit)
             is_admin = person is not None and person.may("admin")
             hide_folders(() if is_admin else self._folders)
+            if person is not None:
+                await self._board.refresh()
             if person is not None and visit.path not in OPEN:
                 state["permission"] = Permission(self._finder(visit))
             if person is None and visit.changes and visit.path not in OPEN:

@@ -106,6 +106,7 @@ class RunMonitor:
             await asyncio.to_thread(self._stop_children)
 
     async def _look(self) -> None:
+        await self._board.refresh()
         self._quoting = {one: task for one, task in self._quoting.items() if not task.done()}
         for plan_id in await self._board.read(plans_quoting):
             if plan_id not in self._quoting and len(self._quoting) < PLANS:

@@ -30,16 +30,16 @@ async def get_costs(at: At, by: By = "month", since: Day = None, until: Day = No
 
 def main(args: Namespace) -> int:
     """Show a line for every brand, month or whatever was asked for, and the total."""
-    settings = settings_of(args)
-    sandbox = args.sandbox or settings.sandbox
-    found = run_command(_read(args, sandbox=sandbox))
-    return tell(args, found, partial(_show, price=settings.credit_price, sandbox=sandbox))
+    sandbox = args.sandbox or settings_of(args).sandbox
+    found, price = run_command(_read(args, sandbox=sandbox))
+    return tell(args, found, partial(_show, price=price, sandbox=sandbox))
 
 
-async def _read(args: Namespace, *, sandbox: bool) -> CostsOut:
+async def _read(args: Namespace, *, sandbox: bool) -> tuple[CostsOut, CreditPrice | None]:
     async with reading(args) as at:
         asked = replace(at, sandbox=sandbox)
-        return await get_costs(asked, args.by, args.since, args.until)
+        found = await get_costs(asked, args.by, args.since, args.until)
+        return found, at.settings.credit_price
 
 
 def _show(found: CostsOut, console: Console, *, price: CreditPrice | None, sandbox: bool) -> None:

@@ -10,7 +10,6 @@ from functools import partial
 from rich.console import Console
 
 from callsheet.deployments.at import no_row
-from callsheet.deployments.commands.options import settings_of
 from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, say_moment, state_text
@@ -32,9 +31,8 @@ MARK = 12
 
 def main(args: Namespace) -> int:
     """Show what can be typed, why the row is where it is, its takes and history, then details."""
-    found = run_command(_read(args))
+    found, price = run_command(_read(args))
     console = console_for(args)
-    price = settings_of(args).credit_price
     _show_row(found, console, price)
     for one in reversed(found.whole.takes):
         _show_take(found, one, console, price)
@@ -55,14 +53,14 @@ def _step(event: ShownEvent) -> str:
     return f"{event.old} -> {event.new}" if event.new else event.kind
 
 
-async def _read(args: Namespace) -> Explanation:
-    rules = Rules.of(settings_of(args))
+async def _read(args: Namespace) -> tuple[Explanation, CreditPrice | None]:
     async with reading(args) as at:
         campaign = await at.campaign(args.campaign)
+        rules = Rules.of(at.settings)
         reader = partial(explain, campaign=campaign, row=args.row, now=time.time(), rules=rules)
         if (found := await at.read(reader)) is None:
             raise no_row(campaign, args.row)
-        return found
+        return found, at.settings.credit_price
 
 
 def _show_row(found: Explanation, console: Console, price: CreditPrice | None) -> None:

@@ -47,6 +47,7 @@ from callsheet.tasks.runtime.errors import BadInput, CallsheetError, SpendRefuse
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say, unsigned
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
+from callsheet.tasks.values.amounts import CreditPrice
 
 
 def main(args: Namespace) -> int:
@@ -146,16 +147,18 @@ def show_plan(args: Namespace) -> int:
     saved, console = read_plan(Path(args.file)), console_for(args)
     args.sheet = saved.terms.get("sheet")
     settings = settings_of(args)
-    shown = replace(saved.plan, credit_price=settings.credit_price)
-    show_table(shown, console, whole=args.all)
+    moved: list[str] | None = None
+    price, trouble = settings.credit_price, ""
+    try:
+        moved, price = run_command(_moved(saved, settings))
+    except CallsheetError as error:
+        trouble = f"Callsheet cannot compare it with its sheet: {error}"
+    show_table(replace(saved.plan, credit_price=price), console, whole=args.all)
     if by := saved.document.get("made_by"):
         console.print(plain(f"made by {by}, {saved.document.get('made_at')}"))
-    moved: list[str] | None = None
-    try:
-        moved = run_command(_moved(saved, settings))
-    except CallsheetError as error:
-        console.print(plain(f"Callsheet cannot compare it with its sheet: {error}"))
-    if moved:
+    if trouble:
+        console.print(plain(trouble))
+    elif moved:
         console.print(plain("\n  ".join(["it no longer holds:", *moved])))
     elif moved is not None:
         console.print("it still holds for the rows of the sheet; `run` asks for the prices again")
@@ -165,11 +168,15 @@ def show_plan(args: Namespace) -> int:
     return 0
 
 
-async def _moved(saved: SavedPlan, settings: Settings) -> list[str]:
-    """Return what is no longer as a saved plan says, at the prices that it has."""
+async def _moved(saved: SavedPlan, settings: Settings) -> tuple[list[str], CreditPrice | None]:
+    """Return what is no longer as a saved plan says, at the prices that it has.
+
+    And what a credit costs in money.
+    """
     if "sheet" not in saved.terms:
         raise BadInput("the plan names no sheet")
     options = RunOptions.of(saved.terms, sandbox=saved.plan.sandbox, saved_plan=True)
     _, now, match = await plan_from(options, settings, plan_unpriced)
     moved = moved_since(saved.plan, with_known_prices(saved.plan, now, {}), costlier=True)
-    return moved if match.refusal is None else [str(match.refusal), *moved]
+    moved = moved if match.refusal is None else [str(match.refusal), *moved]
+    return moved, now.credit_price

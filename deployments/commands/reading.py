@@ -10,6 +10,7 @@ from shlex import quote
 
 from callsheet.deployments.at import At, campaign_in
 from callsheet.deployments.commands.options import settings_of
+from callsheet.tasks.ledger.board_settings import in_force
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.people import Person
@@ -31,6 +32,7 @@ async def reading(args: Namespace) -> AsyncIterator[At]:
     person = Person(id=0, name=user_name(), role="admin")
     with telling_where(args):
         async with await open_ledger(settings.ledger, create=False) as ledger:
+            settings = await ledger.read(in_force, settings=settings)
             yield At(settings=settings, ledger=ledger, person=person, sandbox=settings.sandbox)
 
 

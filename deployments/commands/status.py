@@ -10,7 +10,6 @@ from importlib import import_module
 
 from callsheet.deployments.at import At
 from callsheet.deployments.campaign_status import CampaignStatus, status_document
-from callsheet.deployments.commands.options import settings_of
 from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
 from callsheet.tasks.engine.owner import is_at_work, is_dead
@@ -19,7 +18,7 @@ from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, tally_of
 from callsheet.tasks.ledger.figures import late_rows, waiting_of
 from callsheet.tasks.ledger.runs import left_under_way, runs_of
 from callsheet.tasks.runtime.known_settings import Settings
-from callsheet.tasks.values.amounts import as_number
+from callsheet.tasks.values.amounts import CreditPrice, as_number
 
 #: Runs of a campaign that are told of.
 RUNS = 5
@@ -27,11 +26,11 @@ RUNS = 5
 
 def main(args: Namespace) -> int:
     """Show counts and account of one campaign or of all, and the accounts of days and others."""
-    found, accounts = run_command(_read(args))
+    found, accounts, price = run_command(_read(args))
     from callsheet.deployments.listing import show_status
     from callsheet.deployments.terminal import console_for, print_json
 
-    show_status(found, accounts, console_for(args), settings_of(args).credit_price)
+    show_status(found, accounts, console_for(args), price)
     if args.json:
         documents = [status_document(one) for one in found]
         document: dict[str, object] = documents[0] if args.campaign else {"campaigns": documents}
@@ -39,21 +38,20 @@ def main(args: Namespace) -> int:
     return 0
 
 
-async def _read(args: Namespace) -> tuple[list[CampaignStatus], list[Account]]:
-    settings = settings_of(args)
+async def _read(args: Namespace) -> tuple[list[CampaignStatus], list[Account], CreditPrice | None]:
     async with reading(args) as at:
         if args.campaign:
             campaigns = [await at.campaign(args.campaign)]
         else:
             campaigns = await at.read(all_campaigns)
         found = await _read_campaigns(at, campaigns)
-        limits = _limits(settings, time.time())
+        price, limits = at.settings.credit_price, _limits(at.settings, time.time())
         limited = [await at.read(find_account, account=one) for one in limits]
         if not args.accounts:
-            return found, limited
+            return found, limited, price
         named = {(account.kind, account.name) for account in limited}
         others = await at.read(all_accounts)
-        return found, limited + [a for a in others if (a.kind, a.name) not in named]
+        return found, limited + [a for a in others if (a.kind, a.name) not in named], price
 
 
 async def _read_campaigns(at: At, campaigns: Sequence[Campaign]) -> list[CampaignStatus]:

@@ -82,6 +82,7 @@ async def caller_of(ctx: Context[Any, Any], role: Role) -> Caller:
     desk: Desk = ctx.request_context.lifespan_context
     board, person = desk.board, None
     if desk.agent is not None:
+        await board.refresh()
         find = partial(find_person, name=desk.agent)
         person = await board.read(find)
         if person is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from callsheet.tasks.campaign.waits import hold_back, waiting_lines
 from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.audit_log import note_act
+from callsheet.tasks.ledger.board_settings import in_force
 from callsheet.tasks.ledger.database import ledger_file, ledger_url
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.plans import KeptPlan, begin_plan, find_plan, void_plan
@@ -101,11 +103,14 @@ async def plan_from(options: RunOptions, settings: Settings, make: MakePlan) -> 
 
     It makes nothing, not even an empty ledger. Raises SheetError with every problem.
     """
-    sheet = await read_sheet(options.sheet, options.reading(settings))
-    file = ledger_file(ledger_url(settings.ledger))
-    if file is not None and not file.exists():
-        return await make(None, sheet, options, settings)
-    async with await open_ledger(settings.ledger, create=False) as ledger:
+    async with AsyncExitStack() as stack:
+        ledger: Ledger | None = None
+        file = ledger_file(ledger_url(settings.ledger))
+        if file is None or file.exists():
+            opened = await open_ledger(settings.ledger, create=False)
+            ledger = await stack.enter_async_context(opened)
+            settings = await ledger.read(in_force, settings=settings)
+        sheet = await read_sheet(options.sheet, options.reading(settings))
         return await make(ledger, sheet, options, settings)
 
 

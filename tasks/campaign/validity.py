@@ -88,6 +88,8 @@ def moved_since(
         moved += [_unpaid(row, why.get(row)) for row in dropped]
         moved += [f"{row}: the sheet has it again" for row in sorted(gone_then - left)]
     moved += _unshown(shown, now)
+    if not costlier:
+        moved += _not_changed(shown, now)
     if shown.cancelled_at != now.cancelled_at:
         moved.append(f"campaign {shown.campaign} was cancelled meanwhile")
     return moved + [f"{row}: the sheet no longer has it" for row in sorted(gone)]
@@ -126,6 +128,16 @@ def _unshown(shown: Plan, now: Plan) -> list[str]:
     known = {one.words for one in shown.changes}
     said = (one for one in now.changes if one.what not in ("retire", "budget"))
     return [f"not in the plan: {one.words}" for one in said if one.words not in known]
+
+
+def _not_changed(shown: Plan, now: Plan) -> list[str]:
+    """Say which names and places of files a plan showed that they would not get any more.
+
+    A run that goes on with a saved plan has given them to its rows already.
+    """
+    said = {one.words for one in now.changes}
+    of_files = (one for one in shown.changes if one.what in ("names", "copies"))
+    return [f"no longer so: {one.words}" for one in of_files if one.words not in said]
 
 
 def _moved(line: PlanLine, then: PlanLine | None, tolerance: Decimal) -> list[str]:

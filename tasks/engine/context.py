@@ -21,6 +21,7 @@ from pathlib import Path
 from callsheet.tasks.engine.evidence import Baseline
 from callsheet.tasks.engine.policy.decision import Lane
 from callsheet.tasks.ledger.accounts import Terms
+from callsheet.tasks.ledger.board_settings import in_force
 from callsheet.tasks.ledger.gauges import keeping_counts
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.service_state import close_gate, gate_of
@@ -72,12 +73,13 @@ async def connect(settings: Settings, *, clock: UnixClock = time.time) -> AsyncI
     Raises ConfigurationError, LedgerError or StoreUnusable before anything can be spent.
     """
     settings.service()
-    check_links(settings)
     log_as(settings.log, settings.log_level)
     settings = fitted(settings, raise_file_limit())
     make_home(settings.home)
     async with AsyncExitStack() as stack:
         ledger = await stack.enter_async_context(await open_ledger(settings.ledger))
+        settings = await ledger.read(in_force, settings=settings)
+        check_links(settings)
         if settings.traces:
             from callsheet.tasks.metrics.exporters import sending_traces
 

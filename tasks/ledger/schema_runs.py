@@ -90,6 +90,16 @@ sessions = Table(
     Column("expires_at", Float, nullable=False),
 )
 
+# Settings that an admin has set on the board, as they are written in a profile.
+board_settings = Table(
+    "board_settings",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("by", String(200), nullable=False),
+    Column("at", Float, nullable=False),
+)
+
 # Sheets that were uploaded: where each is now, and what it was called.
 sheets = Table(
     "sheets",

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 
+from callsheet.tasks.ledger.board_settings import in_force
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.notices import (
     Notice,
@@ -67,6 +68,7 @@ async def _digest(
 ) -> list[Sending]:
     if not (inbox.notify or inbox.notify_of):
         return []
+    settings = await ledger.read(in_force, settings=settings)
     now, nights = clock(), await _nights(ledger, inbox, report)
     sent: list[Sending] = []
     for told, campaign in audiences(replace(inbox, board=inbox.board or settings.board_url)):

@@ -6,7 +6,7 @@ Where settings come from is in `tasks.runtime.settings`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
+from callsheet.tasks.runtime.home import Found
 from callsheet.tasks.values.amounts import (
     CreditPrice,
     parse_credit_price,
@@ -132,11 +133,16 @@ LinksWanted = Annotated[
 Places = Annotated[tuple[str, ...], _split(r"\s")]
 
 
-def _setting(default: str | Callable[[dict[str, Any]], str] | None, words: str) -> Any:
-    """Return a setting as people read of it: its default as they would write it, what it is."""
+def _setting(
+    default: str | Callable[[dict[str, Any]], str] | None, words: str, *, board: str | None = None
+) -> Any:
+    """Return a setting as people read of it: its default as they would write it, what it is.
+
+    One that an admin may set on the board has a heading there: `board`.
+    """
     if callable(default):
         return Field(default_factory=default, description=words)
-    return Field(default, description=words, validate_default=True)
+    return Field(default, description=words, title=board, validate_default=True)
 
 
 class Settings(BaseModel):
@@ -161,13 +167,19 @@ class Settings(BaseModel):
     )
     receiver: str = _setting("127.0.0.1:8790", "host:port the receiver binds to")
     names: str = _setting(
-        "{campaign}/{row}/{row}-take{take}.mp4", "what videos are called, with columns in braces"
+        "{campaign}/{row}/{row}-take{take}.mp4",
+        "what videos are called, with columns in braces",
+        board="Names of files",
     )
     copies: Places = _setting(
-        "", "addresses to copy finished files to, as in a sheet, separated by spaces"
+        "",
+        "addresses to copy finished files to, as in a sheet, separated by spaces",
+        board="Copies of files",
     )
     links: LinksWanted | None = _setting(
-        None, "links to videos in the status sheet: presigned 7d, or public https://..."
+        None,
+        "links to videos in the status sheet: presigned 7d, or public https://...",
+        board="Links to videos",
     )
     horizon: Seconds = _setting(
         "24h", "how long Callsheet trusts the service to remember an idempotency key"
@@ -195,17 +207,22 @@ class Settings(BaseModel):
         "0%", "how far a price may rise after its approval before you must approve it again"
     )
     day_budget: Amount | None = _setting(
-        None, "credits that all campaigns of the ledger may cost in a day (UTC)"
+        None,
+        "credits that all campaigns of the ledger may cost in a day (UTC)",
+        board="Budget of a day",
     )
     cost_center_budgets: Amounts = _setting(
         "", "credits that a cost center may cost in total: marketing=500,sales=200"
     )
     credit_price: Price | None = _setting(
-        None, "what a credit costs in money, such as 0.12 USD; then every price is shown in both"
+        None,
+        "what a credit costs in money, such as 0.12 USD; then every price is shown in both",
+        board="Price of a credit",
     )
     keep_at_service: Seconds | None = _setting(
         None,
         "how long to keep delivered videos at the service, such as 30d; default until you prune",
+        board="Retention at the service",
     )
     unlisted: Literal["refuse", "advise"] = _setting(
         "refuse", "what to do with a tool or field that the service does not list: refuse, advise"
@@ -288,6 +305,10 @@ class Settings(BaseModel):
     ledger_is_named: bool = False
     #: What is not wrong, and still not as it should be: sentences for people.
     remarks: tuple[str, ...] = ()
+    #: Of the settings that may be set on the board: those that environment or profile set, and
+    #: those that the board has set; None before the ledger was asked (`ledger.board_settings`).
+    set_elsewhere: Mapping[str, Found] = Field({}, repr=False)
+    set_on_board: frozenset[str] | None = None
     #: Where this user's runs are noted, a sheet each; None where nothing is to be noted.
     notes: Path | None = None
 
@@ -359,5 +380,7 @@ KNOWN: dict[str, tuple[str | None, str]] = {
     for name, field in Settings.model_fields.items()
     if field.description
 }
+#: What an admin may set on the board where nothing else sets it, each with its heading there.
+ON_BOARD = {name: field.title for name, field in Settings.model_fields.items() if field.title}
 #: What may come from a file as well. The ledger's address has a password in it, as a rule.
 SECRETS = ("api_key", "webhook_secret", "ledger")

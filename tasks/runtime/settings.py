@@ -1,7 +1,8 @@
 """Where settings come from, and the only place that reads the environment.
 
 A setting is named `CALLSHEET_<NAME>` in the environment and `<name>` in a TOML profile; the
-environment wins. A secret may also come from a file: `CALLSHEET_API_KEY_FILE`, `api_key_file`.
+environment wins, and both win over what was set on the board (`with_board`). A secret may also come
+from a file: `CALLSHEET_API_KEY_FILE`, `api_key_file`.
 What neither of them says, addresses and key alike, is taken from what `callsheet login` kept under
 the profile's name (`default` without one), as long as it is for the same service. What a setting
 is stands in `tasks.runtime.known_settings`.
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,13 @@ from callsheet.tasks.runtime.home import (
     read_secret,
     remark_on,
 )
-from callsheet.tasks.runtime.known_settings import KNOWN, SECRETS, Settings, service_address
+from callsheet.tasks.runtime.known_settings import (
+    KNOWN,
+    ON_BOARD,
+    SECRETS,
+    Settings,
+    service_address,
+)
 
 if TYPE_CHECKING:
     from callsheet.tasks.credentials import Register
@@ -66,7 +73,38 @@ def load_settings(
     try:
         return Settings.model_validate(sources.values())
     except ValidationError as error:
-        raise sources.refusal(error) from None
+        raise refusal(error, sources.place_of) from None
+
+
+def with_board(
+    settings: Settings, said: Mapping[str, str], *, place: str = "{}, set on the board,"
+) -> Settings:
+    """Return settings with what the board `said` of those that nothing else sets.
+
+    Raise ConfigurationError for a value that is none, naming its setting by `place`.
+    """
+    before = settings.set_on_board or frozenset()
+    given = settings.model_fields_set - before
+    said = {name: text for name, text in said.items() if name in ON_BOARD and name not in given}
+    try:
+        # What was set before and is no longer has its default again.
+        found = Settings.model_validate({"home": settings.home, **said})
+    except ValidationError as error:
+        raise refusal(error, place.format) from None
+    changed = {name: getattr(found, name) for name in before | said.keys()}
+    return settings.model_copy(update={**changed, "set_on_board": frozenset(said)})
+
+
+def refusal(error: ValidationError, place_of: Callable[[str], str]) -> ConfigurationError:
+    """Return what is to be said of a setting that is wrong: where it is, and why."""
+    problem = error.errors()[0]
+    place = place_of(str(problem["loc"][0]))
+    if problem["type"] == "literal_error":
+        choices = problem["ctx"]["expected"].replace("'", "")
+        words = f'{place} "{problem["input"]}" is not {choices}; nothing was spent'
+        return ConfigurationError(words)
+    words, *remedy = problem["ctx"]["error"].args
+    return ConfigurationError(f"{place}{words}", remedy="".join(remedy) or None)
 
 
 class _Sources:
@@ -91,6 +129,7 @@ class _Sources:
         self._notes = notes_folder(environ)
         self._home = find_home(folder, sheet, self._notes)
         self._origins: dict[str, str] = {}
+        self._elsewhere: dict[str, Found] = {}
         self._remarks = [
             f"{variable} is no setting, and nothing is made of it" for variable in _unknown(environ)
         ]
@@ -103,19 +142,11 @@ class _Sources:
         if said.get("sandbox") == "yes":
             # A sandbox's videos are no reason to come back to its ledger.
             said["notes"] = None
-        return {**said, "remarks": tuple(self._remarks)}
+        return {**said, "remarks": tuple(self._remarks), "set_elsewhere": self._elsewhere}
 
-    def refusal(self, error: ValidationError) -> ConfigurationError:
-        """Return what is to be said of a setting that is wrong: where it is, and why."""
-        problem = error.errors()[0]
-        name = str(problem["loc"][0])
-        place = self._origins.get(name, PREFIX + name.upper())
-        if problem["type"] == "literal_error":
-            choices = problem["ctx"]["expected"].replace("'", "")
-            words = f'{place} "{problem["input"]}" is not {choices}; nothing was spent'
-            return ConfigurationError(words)
-        words, *remedy = problem["ctx"]["error"].args
-        return ConfigurationError(f"{place}{words}", remedy="".join(remedy) or None)
+    def place_of(self, name: str) -> str:
+        """Return where a setting is written."""
+        return self._origins.get(name, PREFIX + name.upper())
 
     def _given(self, _: Mapping[str, Any]) -> dict[str, Any]:
         return {
@@ -164,6 +195,8 @@ class _Sources:
             if name not in self._origins and (remark := remark_on(one)):
                 self._remarks.append(remark)
             self._origins.setdefault(name, one.where)
+            if name in ON_BOARD and one.value.strip():
+                self._elsewhere.setdefault(name, one)
         return {name: one.value.strip() for name, one in found.items() if one.value.strip()}
 
 

@@ -21,6 +21,7 @@ from callsheet.deployments.board.limits import EACH, LOGINS, MOST, RESERVE, Stre
 from callsheet.deployments.board.logins import new_login
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.web_server import HEAD_TIMEOUT
+from callsheet.tasks.ledger.board_settings import board_settings
 from callsheet.tasks.ledger.people import Person
 from tests.board.conftest import OpenBoard, board_at
 from tests.campaigns import Stage, brief
@@ -102,8 +103,12 @@ async def test_a_page_elsewhere_cannot_act_with_a_browsers_session(
         sent = {"json": EVE} if path.startswith("/api") else {"data": EVE}
         answer = await browser.post(path, headers=headers, **sent)
         assert answer.status_code == 403, answer.text
+    budget = {"name": "day_budget", "value": "1000000"}
+    answer = await browser.post("/settings/set", headers=headers, data=budget)
 
+    assert answer.status_code == 403, answer.text
     assert "Eve" not in await names(open_board)
+    assert not await open_board.ledger.read(board_settings)
 
 
 async def test_a_page_elsewhere_cannot_log_anybody_in(open_board: OpenBoard) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from callsheet.deployments.board.sheet_reading import SheetReader
 from callsheet.deployments.commands.review import decide
+from callsheet.tasks.ledger.board_settings import set_on_board
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.plans import plans_of
@@ -122,6 +123,25 @@ async def test_a_sheet_becomes_videos_once_somebody_approved(
     again = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3))
     assert (again["counts"], again["total"]) == ({"none": 3}, 0)
     assert again["budget"] == 100
+
+
+@pytest.mark.parametrize(("before", "after"), [("{row}_a", "{row}_b"), ("{row}_a", None)])
+async def test_a_plan_is_not_approved_under_other_names_than_it_showed(
+    board: OpenBoard, service: Sandbox, name: str, before: str, after: str | None
+) -> None:
+    put = partial(board.ledger.write, set_on_board, name="names", by="Ada", at=1.0)
+    await put(value=before)
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(1))
+    await put(value=after)
+
+    refused = await board.approver.post(f"{API}/plans/{plan['plan']}/approve", json={})
+
+    assert refused.status_code == 409, refused.text
+    assert await board.ledger.read(find_campaign, name=name) is None
+    now = await priced(board.viewer, refused.json()["plan"])
+    assert (await ended(board.viewer, await approved(board.approver, now)))["exit"] == 0
+    (video,) = (board.board.settings.home.parent / "deliveries" / name).rglob("*.mp4")
+    assert video.name == ("r001_b.mp4" if after else "r001-take1.mp4")
 
 
 async def test_rows_of_a_plan_that_is_approved_are_not_approved_in_another_campaign(

@@ -126,6 +126,7 @@ CHANGES: dict[str, set[str]] = {
         "POST /settings/notices",
         "POST /settings/notices/remove",
         "POST /settings/notices/test",
+        "POST /settings/set",
         f"DELETE {API}/links/{{link}}",
         f"DELETE {API}/people/{{name}}",
         f"POST {API}/links",

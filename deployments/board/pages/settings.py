@@ -1,4 +1,4 @@
-"""`/settings`: where notices go, a test of each address, and the last digest; an admin's page."""
+"""`/settings`: settings of the ledger, addresses of notices, the last digest; an admin's page."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
 from callsheet.deployments.board.board import Admin, Board, TheBoard
-from callsheet.deployments.board.page import page
-from callsheet.deployments.board.services import notices
+from callsheet.deployments.board.page import page, part
+from callsheet.deployments.board.services import notices, settings
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 
@@ -17,9 +17,37 @@ router = APIRouter(prefix="/settings")
 
 
 @router.get("")
-async def show(request: Request, board: TheBoard, person: Admin) -> Response:
-    """Show the addresses, without what is secret in them, and the last digest."""
-    return await _page(request, board, person)
+async def show(
+    request: Request,
+    board: TheBoard,
+    person: Admin,
+    saved: str = "",
+    name: str = "",
+    value: str = "",
+) -> Response:
+    """Show settings, addresses without what is secret in them, and the last digest.
+
+    A setting by `name` has the `value` that someone tries; `saved` is the one that was just saved.
+    """
+    tried = {name: value} if name else {}
+    return await _page(request, board, person, saved=saved, typed=tried)
+
+
+@router.post("/set")
+async def set_setting(
+    request: Request,
+    board: TheBoard,
+    person: Admin,
+    name: Annotated[str, Form()],
+    value: Annotated[str, Form()] = "",
+) -> Response:
+    """Set a setting for everyone who uses the ledger; an empty value is its default."""
+    try:
+        await settings.change(board, name, value)
+    except BadInput as error:
+        wrong = {"typed": {name: value}, "mistakes": {name: error}}
+        return await _page(request, board, person, status=422, **wrong)
+    return RedirectResponse(f"/settings?saved={part(name)}#{part(name)}", 303)
 
 
 @router.post("/notices")
@@ -58,11 +86,16 @@ async def _page(
 ) -> Response:
     context: dict[str, Any] = {
         "added": None, "tested": None, "refused": None, "name": "", "trouble": None,
-        "addresses": (), "digests": (),
+        "addresses": (), "digests": (), "saved": "", "typed": {}, "mistakes": {}, "example": None,
     }  # fmt: skip
+    context |= {"settings": await settings.shown_settings(board), **shown}
+    try:
+        context["example"] = await settings.example(board, context["typed"].get("names"))
+    except BadInput as error:
+        context["mistakes"] = {"names": error, **context["mistakes"]}
     try:
         context["addresses"] = await notices.all_addresses(board)
         context["digests"] = await notices.last_digests(board)
     except CallsheetError as error:
         context["trouble"] = error
-    return page(request, "settings.html", person, status=status, **(context | shown))
+    return page(request, "settings.html", person, status=status, **context)
