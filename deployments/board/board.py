@@ -80,8 +80,9 @@ class Board(At):
     profile: str | None = None
     #: Set when something is to be done in the background: a plan to be quoted, a run to be started.
     attention: asyncio.Event = field(default_factory=asyncio.Event)
-    #: Numbers of the campaigns whose rows under way someone asked to resume, until that has ended.
-    resuming: set[int] = field(default_factory=set)
+    #: What someone asked for besides runs of plans, until its process has ended: ids of
+    #: `run_process`, which are those of campaigns to resume and of inboxes to scan.
+    asked: set[str] = field(default_factory=set)
     #: Starts the process of a run, which reads settings and writes into a file; None: a Python.
     begin: Callable[[str, IO[bytes]], subprocess.Popen[bytes]] | None = None
     #: Held while a sheet is stored, so that its size counts before the next one is looked at.

@@ -25,7 +25,6 @@ from typing import IO, Any
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.reminders import remind
-from callsheet.deployments.board.run_process import CAMPAIGN
 from callsheet.deployments.board.services.plans import proposed
 from callsheet.deployments.board.services.sheets import kept_sheet, parsed
 from callsheet.deployments.prefect_deployment import FlowRuns
@@ -119,8 +118,7 @@ class RunMonitor:
         for run in await self._board.read(open_runs):
             if len(self._children) < RUNS and await self.is_to_start(run):
                 await self._start(run)
-        for number in sorted(self._board.resuming):
-            name = f"{CAMPAIGN}{number}"
+        for name in sorted(self._board.asked):
             if name not in self._children and len(self._children) < RUNS:
                 child = await asyncio.to_thread(start_process, self._board, name)
                 self._children[name] = child
@@ -183,9 +181,9 @@ class RunMonitor:
             if child.poll() is None:
                 continue
             del self._children[run_id]
-            if run_id.startswith(CAMPAIGN):
-                # The campaign's page says so if it has left rows again.
-                self._board.resuming.discard(int(run_id.removeprefix(CAMPAIGN)))
+            if run_id in self._board.asked:
+                # The page of the campaign, or of inboxes, says so if rows are left again.
+                self._board.asked.discard(run_id)
                 continue
             run = await self._board.read(find_run, run_id=run_id)
             if run is None or run.ended_at is not None:

@@ -1,7 +1,8 @@
-"""One run of an approved plan, or of the rows that another run left, as its own process.
+"""One run of an approved plan, of the rows that another run left, or of an inbox: its own process.
 
     python -m callsheet.deployments.board.run_process RUN
     python -m callsheet.deployments.board.run_process campaign.NUMBER
+    python -m callsheet.deployments.board.run_process inbox.NAME
 
 The board starts it in a session of its own, so that it outlives the board, and hands it the very
 settings that the board has on its standard input, which no one else can read.
@@ -16,19 +17,24 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from datetime import datetime
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote, unquote
 
-from callsheet.deployments.process import stopping
+from callsheet.deployments.process import STOPPED, on_signal, stopping
 from callsheet.flows.approved_plan import execute
+from callsheet.flows.nightly_run import hold_night
 from callsheet.flows.perform import perform
 from callsheet.tasks.aftercare.resume import RESUME
 from callsheet.tasks.campaign.approver import approve_nothing
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run import OpenRuns, Run
 from callsheet.tasks.campaign.run_record import comes_from
 from callsheet.tasks.engine.owner import this_process
 from callsheet.tasks.engine.progress import Snapshot, log_line
 from callsheet.tasks.ledger.campaigns import all_campaigns
 from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.nights.inboxes import listed_inbox
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.logs import DATED, log_as, log_for_people
@@ -37,8 +43,19 @@ from callsheet.tasks.runtime.redact import redact, say
 
 #: How often progress is written into the log, in seconds.
 PACE = 10.0
-#: Begins what stands for a campaign whose rows under way are resumed; no run's id has a dot.
-CAMPAIGN = "campaign."
+#: Begin what stands for a campaign whose rows under way are resumed, and for an inbox that is
+#: scanned, whose name is quoted as in an address; no run's id has a dot.
+CAMPAIGN, INBOX = "campaign.", "inbox."
+
+
+def resuming(campaign_id: int) -> str:
+    """Return what stands for a campaign whose rows under way are resumed."""
+    return f"{CAMPAIGN}{campaign_id}"
+
+
+def scanning(inbox: str) -> str:
+    """Return what stands for an inbox that is scanned."""
+    return f"{INBOX}{quote(inbox, safe='')}"
 
 
 def main(run_id: str) -> int:
@@ -52,6 +69,8 @@ def main(run_id: str) -> int:
     try:
         if run_id.startswith(CAMPAIGN):
             return asyncio.run(_resume(int(run_id.removeprefix(CAMPAIGN)), settings))
+        if run_id.startswith(INBOX):
+            return asyncio.run(_scan(unquote(run_id.removeprefix(INBOX)), settings))
         end = asyncio.run(execute(run_id, settings, place=place, watch=_watched))
     except CallsheetError as error:
         say(redact(str(error)))
@@ -74,9 +93,27 @@ async def _resume(campaign_id: int, settings: Settings) -> int:
     return done.exit_status
 
 
+async def _scan(name: str, settings: Settings) -> int:
+    """Scan an inbox that is listed, as `callsheet nightly` does; return the exit status."""
+    inbox = listed_inbox(name, Path.cwd(), settings.nights)
+    runs = OpenRuns()
+    with on_signal(partial(runs.lose, STOPPED)):
+        report = await hold_night(inbox, settings, watch=_logged, runs=runs)
+    say(redact(report.skipped or f"ended with {report.exit_status}"))
+    return report.exit_status
+
+
 @contextlib.asynccontextmanager
 async def _watched(run: Run) -> AsyncIterator[None]:
     """End in order at a signal, and write now and then how far it is."""
+    async with _logged(run):
+        with stopping(run):
+            yield
+
+
+@contextlib.asynccontextmanager
+async def _logged(run: Run) -> AsyncIterator[None]:
+    """Write now and then how far a run is."""
     last = 0.0
 
     def write(snapshot: Snapshot) -> None:
@@ -88,8 +125,7 @@ async def _watched(run: Run) -> AsyncIterator[None]:
 
     run.on_wait = lambda words: say(redact(f"{words}: waiting for it"))
     run.listeners.append(write)
-    with stopping(run):
-        yield
+    yield
 
 
 if __name__ == "__main__":

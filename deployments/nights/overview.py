@@ -21,7 +21,7 @@ from callsheet.deployments.terminal import (
     table,
     user_name,
 )
-from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.nightly_runs import (
     EVERY_INBOX,
     KeptNight,
@@ -46,31 +46,32 @@ async def show(args: Namespace) -> int:
     """Show every listed inbox with its last nightly run and the next one."""
     settings, at = settings_of(args), time.time()
     inboxes = named_inboxes(args, settings, ())
-    last: dict[str, KeptNight] = {}
-    pauses: dict[str, Pause] = {}
     try:
-        async with await open_ledger(settings.ledger, create=False) as ledger:
-            for inbox in inboxes:
-                for night in await ledger.read(nights_of, inbox=inbox.name, limit=1):
-                    last[inbox.name] = night
-                if found := await ledger.read(pause_of, inbox=inbox.name, at=at):
-                    pauses[inbox.name] = found
+        ledger = await open_ledger(settings.ledger, create=False)
     except LedgerError:
         # Without a ledger there are none yet.
-        if last or pauses:
-            raise
-    told = [_told(one, last.get(one.name), pauses.get(one.name), at) for one in inboxes]
+        told = [_told(one, None, None, at) for one in inboxes]
+    else:
+        async with ledger:
+            told = [await told_of(ledger, one, at) for one in inboxes]
     if args.json:
         print_json({"inboxes": told})
         return 0
     shown = table("Nights", ("inbox", "place", "terms", "next night", "last night"))
     for inbox, one in zip(inboxes, told, strict=True):
-        next_night, last_night = _next(inbox, one), _last(one["last"])
+        next_night, last_night = _next(inbox, one), say_last(one["last"])
         shown.add_row(
             *map(plain, (inbox.name, inbox.place, terms_of(inbox), next_night, last_night))
         )
     console_for(args).print(shown)
     return 0
+
+
+async def told_of(ledger: Ledger, inbox: Inbox, at: float) -> Mapping[str, Any]:
+    """Return what `nights list --json` tells of an inbox at a moment (Unix seconds)."""
+    last = await ledger.read(nights_of, inbox=inbox.name, limit=1)
+    pause = await ledger.read(pause_of, inbox=inbox.name, at=at)
+    return _told(inbox, next(iter(last), None), pause, at)
 
 
 def _told(
@@ -123,7 +124,8 @@ def terms_of(inbox: Inbox) -> str:
 _ENDS = {0: "well", 1: "failed", 2: "sheets to fix", 3: "needs attention", 4: "asks", 5: "parked"}
 
 
-def _last(night: Mapping[str, Any] | None) -> str:
+def say_last(night: Mapping[str, Any] | None) -> str:
+    """Return how the last night of an inbox ended, in words."""
     if night is None:
         return "none yet"
     ended = "under way"

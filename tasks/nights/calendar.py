@@ -134,6 +134,11 @@ def check_schedule(cron: str, timezone: str | None) -> None:
         raise ConfigurationError(f'the schedule "{cron}" never comes', remedy=_HOW)
 
 
+def say_schedule(cron: str) -> str:
+    """Return a schedule in words: `At 02:00 every day`."""
+    return CronSim(five_fields(cron), datetime.now(UTC)).explain()
+
+
 def five_fields(cron: str) -> str:
     """Return a schedule as five fields, with cron names (`@daily`) resolved.
 

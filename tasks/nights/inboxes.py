@@ -176,6 +176,14 @@ def listed_inboxes(folder: Path, file: str | Path | None = None) -> tuple[Inbox,
     return () if found is None else read_nights(found)
 
 
+def listed_inbox(name: str, folder: Path, file: str | Path | None = None) -> Inbox:
+    """Return the inbox of this name; raise BadInput for any that `nights.toml` does not list."""
+    for inbox in listed_inboxes(folder, file):
+        if inbox.name == name:
+            return inbox.check()
+    raise BadInput(f'no inbox "{name[:80]}" is listed in nights.toml')
+
+
 def read_nights(file: Path) -> tuple[Inbox, ...]:
     """Return the inboxes of a `nights.toml`; raise ConfigurationError with the problem."""
     try:

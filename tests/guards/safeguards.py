@@ -2220,4 +2220,18 @@ MUTATIONS = (
         "local=True",
         "tests/board/test_board_settings.py::test_what_it_cannot_be_is_a_sentence_and_changes_nothing",
     ),
+    Mutation(
+        "the board scans no folder that nights.toml does not list",
+        "tasks/nights/inboxes.py",
+        "        if inbox.name == name:",
+        "        if True:",
+        "tests/board/test_inboxes.py::test_what_cannot_be_is_a_sentence_and_changes_nothing",
+    ),
+    Mutation(
+        "the board scans no inbox that is paused",
+        "deployments/board/services/inboxes.py",
+        'is not None:\n        raise BadInput(f"{inbox.name} is paused',
+        'is False:\n        raise BadInput(f"{inbox.name} is paused',
+        "tests/board/test_inboxes.py::test_the_page_says_when_an_inbox_is_due_and_paused",
+    ),
 )

@@ -30,6 +30,7 @@ from callsheet.deployments.board.limits import OneStream
 from callsheet.deployments.board.page import filled, page, part
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import FOR_A_PERSON, RowView, rows_in
+from callsheet.deployments.board.run_process import resuming
 from callsheet.deployments.board.services.plans import plan_of_sheet, see_plans
 from callsheet.deployments.board.services.runs import carry_campaign_on, carry_run_on, see_left
 from callsheet.deployments.board.variants import Variants, variants_shown
@@ -120,7 +121,7 @@ async def _told(board: Board, campaign: Campaign, view: RowView, shown: int) -> 
         "is_going": any(tally.rows.get(state) for state in UNDER_WAY)
         or any(one["state"] == "running" for one in documents),
         "time_left": _time_left(runs, documents, board.clock()),
-        "resuming": campaign.id in board.resuming,
+        "resuming": resuming(campaign.id) in board.asked,
         "left": say_left(left) if left else "",
         "resume_command": resume_command(left) if left else "",
         "waiting": await _waiting(board, campaign.name, tally, counts),

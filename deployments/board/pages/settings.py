@@ -1,7 +1,8 @@
-"""`/settings`: settings of the ledger, addresses of notices, the last digest; an admin's page."""
+"""`/settings`, an admin's page: settings of the ledger, inboxes, notices, the last digest."""
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request
@@ -9,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from callsheet.deployments.board.board import Admin, Board, TheBoard
 from callsheet.deployments.board.page import page, part
-from callsheet.deployments.board.services import notices, settings
+from callsheet.deployments.board.services import inboxes, notices, settings
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 
@@ -81,12 +82,60 @@ async def remove(board: TheBoard, person: Admin, name: Annotated[str, Form()]) -
     return RedirectResponse("/settings", 303)
 
 
+@router.post("/inboxes/pause")
+async def pause(
+    request: Request,
+    board: TheBoard,
+    person: Admin,
+    name: Annotated[str, Form()],
+    until: Annotated[str, Form()] = "",
+) -> Response:
+    """Pause an inbox, or, with a pause already, until another moment."""
+    doing = inboxes.pause_inbox(board, name, until)
+    return await _steered(request, board, person, name, doing, typed=until)
+
+
+@router.post("/inboxes/resume")
+async def resume(
+    request: Request, board: TheBoard, person: Admin, name: Annotated[str, Form()]
+) -> Response:
+    """End the pause of an inbox, or of all (`*`)."""
+    return await _steered(request, board, person, name, inboxes.resume_inbox(board, name))
+
+
+@router.post("/inboxes/scan")
+async def scan(
+    request: Request, board: TheBoard, person: Admin, name: Annotated[str, Form()]
+) -> Response:
+    """Scan an inbox now, within its own limits."""
+    return await _steered(request, board, person, name, inboxes.scan_now(board, name))
+
+
+async def _steered(
+    request: Request,
+    board: Board,
+    person: Person,
+    name: str,
+    doing: Coroutine[Any, Any, None],
+    *,
+    typed: str = "",
+) -> Response:
+    """Do something with an inbox; what cannot be is a sentence next to it."""
+    try:
+        await doing
+    except BadInput as error:
+        wrong = {"inbox": name, "inbox_mistake": error, "until": typed}
+        return await _page(request, board, person, status=422, **wrong)
+    return RedirectResponse("/settings#inboxes", 303)
+
+
 async def _page(
     request: Request, board: Board, person: Person, *, status: int = 200, **shown: Any
 ) -> Response:
     context: dict[str, Any] = {
         "added": None, "tested": None, "refused": None, "name": "", "trouble": None,
         "addresses": (), "digests": (), "saved": "", "typed": {}, "mistakes": {}, "example": None,
+        "inboxes": (), "inbox": "", "inbox_mistake": None, "until": "",
     }  # fmt: skip
     context |= {"settings": await settings.shown_settings(board), **shown}
     try:
@@ -95,6 +144,7 @@ async def _page(
         context["mistakes"] = {"names": error, **context["mistakes"]}
     try:
         context["addresses"] = await notices.all_addresses(board)
+        context["inboxes"] = await inboxes.shown_inboxes(board)
         context["digests"] = await notices.last_digests(board)
     except CallsheetError as error:
         context["trouble"] = error

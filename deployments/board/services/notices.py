@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.services.inboxes import listed
 from callsheet.tasks.ledger.audit_log import note_act
-from callsheet.tasks.nights.inboxes import Inbox, listed_inboxes
+from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.notices.action_items import Letter
 from callsheet.tasks.notices.addresses import (
     StoredAddress,
@@ -66,9 +66,8 @@ async def send_test(board: Board, name: str) -> Sending:
 
 async def last_digests(board: Board) -> list[LastDigest]:
     """Return the digest of the last night of each inbox; raise ConfigurationError for bad lists."""
-    file = Path(board.settings.nights) if board.settings.nights else None
-    inboxes = await asyncio.to_thread(listed_inboxes, Path.cwd(), file)
     made = partial(last_digest, board.ledger, board.settings, now=board.clock())
+    inboxes = await listed(board)
     return [LastDigest(inbox=inbox.name, letter=await made(inbox=inbox)) for inbox in inboxes]
 
 

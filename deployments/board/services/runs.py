@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.run_process import resuming
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.engine.owner import is_dead, name_of
 from callsheet.tasks.ledger.audit_log import note_act
@@ -91,7 +92,7 @@ async def carry_campaign_on(board: Board, campaign: str) -> Resumed:
         raise ProblemDetails(409, f"no row of {campaign} is under way without a run")
     note = partial(note_act, act="carry on", by=board.by, at=board.clock())
     await board.write(note, campaign=campaign, rows=left.rows, words="rows under way")
-    board.resuming.add(found.id)
+    board.asked.add(resuming(found.id))
     board.attention.set()
     return Resumed(campaign=campaign, rows=left.rows)
 
@@ -99,4 +100,5 @@ async def carry_campaign_on(board: Board, campaign: str) -> Resumed:
 async def see_left(board: Board, only: str | None = None) -> list[LeftRows]:
     """Return the campaigns (or `only` that) whose rows under way no one resumes by itself."""
     found = await board.read(left_under_way, is_dead=is_dead, only=only)
-    return [one for one in found if not one.board_resumes and one.campaign.id not in board.resuming]
+    begun = (one for one in found if resuming(one.campaign.id) not in board.asked)
+    return [one for one in begun if not one.board_resumes]
