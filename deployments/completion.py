@@ -53,6 +53,10 @@ class _Completer(BaseCompleter):
             return _files(prefix, _FILES[name])
         if action.dest == "profile":
             return _profiles()
+        if action.dest == "by" and name == "COLUMN":
+            from callsheet.deployments.arguments.sheet_commands import COSTS_BY
+
+            return COSTS_BY
         if action.dest == "word":
             return COMMANDS.keys()
         return _VERDICTS if "VERDICT" in name and parsed_args.words else ()

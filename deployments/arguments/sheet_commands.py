@@ -373,17 +373,27 @@ def export(parser: ArgumentParser) -> None:
     parser.add_argument("--select", metavar="EXPR", help=f"with --zip: {SELECT}")
 
 
+#: What costs can be added up by, besides `x_` columns.
+COSTS_BY = ("month", "campaign", "brand", "tag", "cost_center", "tool", "language", "person")
+
+
 def costs(parser: ArgumentParser) -> None:
     """Give `callsheet costs` its arguments."""
     parser.add_argument(
         "--by",
-        choices=("brand", "tag", "cost_center", "tool", "language", "month", "person"),
+        metavar="COLUMN",
         default="month",
-        help="what to add up by (default month); brand: the column brand or x_brand; "
-        "person: who approved",
+        help=f"what to add up by (default month): {', '.join(COSTS_BY)}, or a column of your own "
+        "such as x_client; brand: the column brand or x_brand; person: who approved",
     )
     parser.add_argument("--since", metavar="DAY", help="from this day or month on (UTC): 2026-11")
     parser.add_argument("--until", metavar="DAY", help="up to and including this day or month")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write the lines to FILE as CSV (-: to stdout), or as FILE.xlsx, .jsonl or .parquet",
+    )
     parser.add_argument(
         "--sandbox", action="store_true", help="the campaigns of the local sandbox instead"
     )

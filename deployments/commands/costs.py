@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -16,8 +18,18 @@ from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.listing import ListedLine, show_lines
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import plain, tell
-from callsheet.tasks.aftercare.costs import By, CostsLine, CostsOut, costs, period_of
-from callsheet.tasks.values.amounts import CreditPrice, as_text, in_credits
+from callsheet.tasks.aftercare.costs import (
+    By,
+    CostsLine,
+    CostsOut,
+    costs,
+    period_of,
+    write_costs,
+)
+from callsheet.tasks.aftercare.export import format_of, whole_file
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.suggest import again_with
+from callsheet.tasks.values.amounts import CreditPrice, as_text, count, in_credits
 
 Day = Annotated[str | None, Field(description="a day or month (UTC), such as 2026-11")]
 
@@ -29,10 +41,26 @@ async def get_costs(at: At, by: By = "month", since: Day = None, until: Day = No
 
 
 def main(args: Namespace) -> int:
-    """Show a line for every brand, month or whatever was asked for, and the total."""
+    """Show a line for every brand, month or column that was asked for, and the total."""
+    if args.json and args.output == "-":
+        raise BadInput("--json and the lines need a place each", remedy=again_with("-o", "FILE"))
     sandbox = args.sandbox or settings_of(args).sandbox
     found, price = run_command(_read(args, sandbox=sandbox))
+    if args.output:
+        return _write(args, found)
     return tell(args, found, partial(_show, price=price, sandbox=sandbox))
+
+
+def _write(args: Namespace, found: CostsOut) -> int:
+    """Write the lines to a file, or to stdout."""
+    if args.output == "-":
+        write_costs(found, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return 0
+    with whole_file(Path(args.output)) as file:
+        lines = write_costs(found, file, format_of(args.output))
+    words = plain(f"{count(lines, 'line')} in {args.output}")
+    return tell(args, found, lambda _, console: console.print(words))
 
 
 async def _read(args: Namespace, *, sandbox: bool) -> tuple[CostsOut, CreditPrice | None]:
@@ -48,7 +76,8 @@ def _show(found: CostsOut, console: Console, *, price: CreditPrice | None, sandb
         console.print(f"no videos were made in this time{other}")
         return
     money = [price.currency] if price else []
-    columns = (found.by.replace("_", " "), "videos", "takes", "reserved", "charged", *money)
+    by = "cost center" if found.by == "cost_center" else found.by
+    columns = (by, "videos", "takes", "reserved", "charged", *money)
     lines = [ListedLine(_cells(line)) for line in found.costs]
     show_lines(console, (*columns, ""), lines, numbers=columns[1:])
     console.print(plain(f"total: {in_credits(found.total.charged, price)}"))

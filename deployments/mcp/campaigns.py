@@ -18,6 +18,7 @@ from callsheet.deployments.board.api.rows import RowPage
 from callsheet.deployments.board.api.sheets import SheetOut
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services.plans import see_plan, see_plans
+from callsheet.deployments.commands.costs import Day, get_costs
 from callsheet.deployments.commands.review import ReviewAnswer, review_row
 from callsheet.deployments.commands.tools import find_catalogue, tool_document
 from callsheet.deployments.mcp.arguments import (
@@ -40,6 +41,7 @@ from callsheet.deployments.mcp.plans import (
     run_answer,
 )
 from callsheet.deployments.mcp.sheets import upload
+from callsheet.tasks.aftercare.costs import By, CostsOut
 from callsheet.tasks.aftercare.explain import explain, explanation_document
 from callsheet.tasks.campaign.report import status_sheet
 from callsheet.tasks.engine.policy.decision import Rules
@@ -161,6 +163,15 @@ async def status(ctx: Context[Any, Any], campaign: Campaign) -> StatusAnswer:
         plans=[one.model_copy(update={name: [] for name in _LISTS}) for one in answers],
         runs=[run_answer(view.run, view) for view in views if view.run is not None],
     )
+
+
+@answering
+async def costs(
+    ctx: Context[Any, Any], by: By = "month", since: Day = None, until: Day = None
+) -> CostsOut:
+    """Add up what all campaigns were charged, by month, brand, client and more. Spends nothing."""
+    caller = await caller_of(ctx, "viewer")
+    return await get_costs(caller.board, by, since, until)
 
 
 @answering

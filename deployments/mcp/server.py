@@ -42,6 +42,7 @@ TOOLS: tuple[tuple[str, Callable[..., Any], ToolAnnotations], ...] = (
     ("List rows", campaigns.rows, READ),
     ("Explain a row", campaigns.explain_row, READ),
     ("List campaigns", campaigns.list_campaigns, READ),
+    ("Add up what campaigns cost", campaigns.costs, READ),
     ("Price retakes", plans.retake, READ.model_copy(update={"open_world_hint": True})),
     ("Cancel rows", plans.cancel, WRITE.model_copy(update={"destructive_hint": True})),
     ("Keep or reject a video", campaigns.record_review, WRITE),

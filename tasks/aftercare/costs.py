@@ -1,4 +1,4 @@
-"""Adds up what all campaigns cost: by brand, tag, cost center, tool, language, month or person."""
+"""Adds up what all campaigns cost: by brand, month, person and more, or by an `x_` column."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal, get_args
+from functools import lru_cache
+from typing import IO, Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
-from callsheet.tasks.aftercare.export import ONCE_PER_TAG, TakeSum
-from callsheet.tasks.ledger.costs import CostsOf, cost_lines
-from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.aftercare.export import ONCE_PER_TAG, WRITE, Format, TakeSum
+from callsheet.tasks.ledger.costs import CostsOf, cost_lines, headers_of_all
+from callsheet.tasks.runtime.errors import BadInput, did_you_mean
+from callsheet.tasks.sheet.headers import canonical_header, kept_column
 from callsheet.tasks.values.amounts import CreditPrice
 from callsheet.tasks.values.answers import Credits
 
-By = Literal["brand", "tag", "cost_center", "tool", "language", "month", "person"]
-GROUPINGS: tuple[By, ...] = get_args(By)
+GROUPINGS = (
+    "month", "campaign", "brand", "tag", "cost_center", "tool", "language", "person",
+)  # fmt: skip
+By = Annotated[str, Field(description=f"{', '.join(GROUPINGS)}, or a column such as x_client")]
 #: What the history of a row says of an approval (`ledger.plans`).
 _PLAN = re.compile(r", plan \S+$")
 _BY = re.compile(r"approved by (.+?) (?:on the board|at the terminal|with --yes|with the plan)\b.*")
@@ -42,7 +46,7 @@ class CostsLine(BaseModel):
 class CostsOut(BaseModel):
     """What `callsheet costs --json` prints; `total` counts a take once."""
 
-    by: By
+    by: str
     costs: list[CostsLine]
     total: CostsLine
     currency: str | None
@@ -55,13 +59,14 @@ class CostsOut(BaseModel):
 
 
 def costs(
-    connection: Connection, wanted: CostsOf, *, by: By, price: CreditPrice | None = None
+    connection: Connection, wanted: CostsOf, *, by: str, price: CreditPrice | None = None
 ) -> CostsOut:
     """Add up the takes that count, the largest first (months in order).
 
     A take belongs to the month (UTC) in which it was intended. With the price of a credit the
-    lines are in money, too.
+    lines are in money, too. Raises BadInput for what costs cannot be added up by.
     """
+    by = by if by in GROUPINGS else _own_column(connection, by, sandbox=wanted.sandbox)
     found: dict[str | None, TakeSum] = defaultdict(TakeSum)
     whole = TakeSum()
     for line in cost_lines(connection, wanted, by=by):
@@ -91,20 +96,61 @@ def _line(name: str | None, spent: TakeSum, price: CreditPrice | None) -> CostsL
     return line
 
 
-def _names(line: Mapping[str, Any], by: By) -> list[str | None]:
+def own_columns(connection: Connection, *, sandbox: bool) -> list[str]:
+    """Return the `x_` columns of all campaigns' sheets, by which costs can be added up, too."""
+    found = map(kept_column, headers_of_all(connection, sandbox=sandbox))
+    # What `brand` says already.
+    return sorted({name for name in found if name is not None} - {"x_brand"})
+
+
+def _own_column(connection: Connection, by: str, *, sandbox: bool) -> str:
+    """Return the `x_` column that is meant; raise BadInput where no sheet has it."""
+    name, known = canonical_header(by), own_columns(connection, sandbox=sandbox)
+    if name in known or name == "x_brand":
+        return name
+    every = [*GROUPINGS, *known]
+    raise BadInput(
+        f'there is no column "{by[:80]}" to add up costs by{did_you_mean(name, every)}',
+        remedy=f"choose one of {', '.join(every)}",
+    )
+
+
+def write_costs(found: CostsOut, out: IO[bytes], format: Format = "csv") -> int:
+    """Write a line for each name, with what it is a name of as the first header.
+
+    Return how many there were. Raise ConfigurationError if libraries for the format are missing.
+    """
+    columns = [found.by, "videos", "takes", "retakes", "reserved", "charged"]
+    columns += ["money", "currency"] if found.currency else []
+    lines = (
+        {**dict(line), found.by: line.name, "currency": found.currency} for line in found.costs
+    )
+    return WRITE[format](out, columns, lines)
+
+
+def _names(line: Mapping[str, Any], by: str) -> list[str | None]:
     match by:
-        case "brand":
-            return [line["brand"]]
+        case "campaign" | "brand":
+            return [line[by]]
         case "tag":
             return [*dict.fromkeys(line["tags"] or ())] or [None]
         case "tool" | "language":
             return [line["body"].get(by) or None]
         case "month":
-            return [f"{datetime.fromtimestamp(line['intended_at'], UTC):%Y-%m}"]
+            return [_month(line["intended_at"] // 86_400)]
         case "cost_center":
             return [line["cost_center"] or None]
         case "person":
             return [_person(line["person"] or "")]
+        case _:
+            texts = [text.strip() for header, text in line["cells"] if kept_column(header) == by]
+            return [next(filter(None, texts), None)]
+
+
+@lru_cache(maxsize=1000)
+def _month(day: float) -> str:
+    """Return the month (UTC) of a day, counted from 1970: most takes are of a few days."""
+    return f"{datetime.fromtimestamp(day * 86_400, UTC):%Y-%m}"
 
 
 def _person(approval: str) -> str | None:

@@ -230,8 +230,6 @@ def export(
     `link` is as `link_maker` returns it. Raise ConfigurationError if the libraries for the format
     are not installed.
     """
-    if format == "parquet":
-        check_extra("parquet", "pyarrow", use="a Parquet file")
     columns = ("campaign", *COLUMNS[what])
     lines = _told(campaign.name, columns, _LINES[what](connection, campaign.id, link))
     return WRITE[format](out, columns, lines)
@@ -305,9 +303,11 @@ Write = Callable[[IO[bytes], Sequence[str], Lines], int]
 
 _AMOUNTS = {
     "max_credits", "quoted", "reserved", "charged", "paid_before", "variance", "retakes_charged",
+    "money",
 }  # fmt: skip
 _COUNTS = {
     "line", "priority", "take", "video_take", "nth", "bytes", "rows", "takes", "retakes",
+    "videos",
 }  # fmt: skip
 _TRUTHS = {"enabled", "present", "ai_generated"}
 _LISTS = {"captions", "tags"}
@@ -339,6 +339,7 @@ def _jsonl(out: IO[bytes], columns: Sequence[str], lines: Lines) -> int:
 
 
 def _parquet(out: IO[bytes], columns: Sequence[str], lines: Lines) -> int:
+    check_extra("parquet", "pyarrow", use="a Parquet file")
     import pyarrow as pa
     from pyarrow import parquet
 

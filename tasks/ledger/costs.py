@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, false, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, asc, desc, false, func, or_, select
 
 from callsheet.tasks.ledger.row_history import STRIDE
 from callsheet.tasks.ledger.schema import campaigns, events, rows, takes
@@ -46,6 +46,7 @@ _TAKES = (
 )  # fmt: skip
 #: The columns that each grouping needs, besides the amounts.
 _NEEDED: Mapping[str, Any] = {
+    "campaign": campaigns.c.name.label("campaign"),
     "brand": rows.c.brand,
     "tag": rows.c.tags,
     "cost_center": takes.c.cost_center,
@@ -57,8 +58,12 @@ _NEEDED: Mapping[str, Any] = {
 
 
 def cost_lines(connection: Connection, wanted: CostsOf, *, by: str) -> Iterator[dict[str, Any]]:
-    """Yield each take's row, amounts, moment, delivery, and what the grouping needs."""
-    needed = [] if _NEEDED[by] is None else [_NEEDED[by]]
+    """Yield each take's row, amounts, moment, delivery, and what the grouping needs.
+
+    `by` is a grouping, or the name of an `x_` column, which needs the row's cells.
+    """
+    column = rows.c.cells if by.startswith("x_") else _NEEDED[by]
+    needed = [] if column is None else [column]
     query = (
         select(
             takes.c.row_id.label("row"), takes.c.number.label("take"), takes.c.intended_at,
@@ -72,7 +77,7 @@ def cost_lines(connection: Connection, wanted: CostsOf, *, by: str) -> Iterator[
             line = one._asdict()
             line["reserved"] = from_micro(line["reserved"] or 0)
             line["charged"] = from_micro(line["charged"] or 0)
-            for name in ("tags", "body"):
+            for name in ("tags", "body", "cells"):
                 if name in line:
                     line[name] = json.loads(line[name] or "null")
             yield line
@@ -84,9 +89,32 @@ def charged_in(connection: Connection, wanted: CostsOf) -> Decimal:
     return from_micro(int(connection.scalar(query.where(_counts(wanted))) or 0))
 
 
-def _counts(wanted: CostsOf) -> ColumnElement[bool]:
+def headers_of_all(connection: Connection, *, sandbox: bool) -> set[str]:
+    """Return the headers of all campaigns' sheets: each row has those of its whole sheet.
+
+    The first row of a campaign and the last, which may have left its sheet, are read alone.
+    """
+    one = rows.alias()
+    ends = [
+        select(one.c.id)
+        .where(one.c.campaign_id == campaigns.c.id)
+        .order_by(way(one.c.position), way(one.c.id))
+        .limit(1)
+        .scalar_subquery()
+        for way in (asc, desc)
+    ]
+    query = select(rows.c.cells).select_from(campaigns).join(rows, rows.c.id.in_(ends))
+    found = connection.scalars(query.where(_is_of(sandbox)))
+    return {header for text in found for header, _ in json.loads(text)}
+
+
+def _is_of(sandbox: bool) -> ColumnElement[bool]:
     known = campaigns.c.sandbox
-    parts = [known.is_(True) if wanted.sandbox else or_(known.is_(None), known == false())]
+    return known.is_(True) if sandbox else or_(known.is_(None), known == false())
+
+
+def _counts(wanted: CostsOf) -> ColumnElement[bool]:
+    parts = [_is_of(wanted.sandbox)]
     if wanted.since is not None:
         parts.append(takes.c.intended_at >= wanted.since)
     if wanted.until is not None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
+from functools import lru_cache
 
 from callsheet.tasks.sheet.columns import ASKED, BODY, FIELDS, OWN, PARTS
+from callsheet.tasks.sheet.synonyms import proposed
 from callsheet.tasks.sheet.text import language_code, plain
 
 #: Names the schema of a JSON sheet to an editor.
@@ -44,6 +46,18 @@ def is_kept_only(column: str) -> bool:
 def is_ours(column: str) -> bool:
     """Say whether a column was written by a status sheet and is left out when read again."""
     return column.startswith("cs_")
+
+
+@lru_cache(maxsize=1000)
+def kept_column(header: str) -> str | None:
+    """Return the `x_` column that a header of a sheet that was read is; None for another column.
+
+    What is no column's name was mapped to one, mostly to be kept as it is: `Client` is `x_client`.
+    """
+    name = canonical_header(header)
+    if is_kept_only(name):
+        return name
+    return None if is_ours(name) or is_known(name) or proposed(header) else f"x_{name}"
 
 
 def is_known(column: str) -> bool:

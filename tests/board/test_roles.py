@@ -33,6 +33,7 @@ LOOKS: dict[str, dict[str, int]] = {
         "GET /c/{campaign}/report/{what}.{form}": 200,
         "GET /c/{campaign}/rows/{row}": 200,
         "GET /costs": 200,
+        "GET /costs.csv": 200,
         "GET /health": 200,
         "GET /plans/{plan_id}": 404,
         f"GET {API}/activity": 200,

@@ -723,6 +723,7 @@ async def test_costs_are_a_page_and_the_first_page_has_the_total(open_board: Ope
     browser = await open_board.form("viewer")
 
     first = await browser.get("/")
+    whole = await browser.get("/costs.csv?by=campaign&until=1970-01")
     by_tag = await browser.get("/costs?by=tag&since=1970-01&until=1970-01")
     later = await browser.get("/costs?since=1970-02")
 
@@ -733,9 +734,13 @@ async def test_costs_are_a_page_and_the_first_page_has_the_total(open_board: Ope
     assert "a row with several tags counts under each of them" in by_tag.text
     assert "since=1970-01&amp;until=1970-01&amp;by=brand" in by_tag.text
     assert "No costs in this time" in later.text
+    assert 'href="/costs.csv?since=1970-01&amp;until=1970-01&amp;by=tag"' in by_tag.text
+    assert whole.headers["content-disposition"] == 'attachment; filename="costs.csv"'
+    lines = ["\ufeffcampaign,videos,takes,retakes,reserved,charged", "spring,1,2,0,0,24", ""]
+    assert whole.text == "\r\n".join(lines)
 
 
-@pytest.mark.parametrize("query", ["by=color", "since=yesterday", "until=2026-13"])
+@pytest.mark.parametrize("query", ["by=x_color", "since=yesterday", "until=2026-13"])
 async def test_costs_of_no_time_or_grouping_are_refused(open_board: OpenBoard, query: str) -> None:
     answer = await (await open_board.form("viewer")).get(f"/costs?{query}")
 

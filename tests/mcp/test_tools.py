@@ -33,6 +33,7 @@ TOOLS = {
     "rows": ("campaign! state select after", "reads"),
     "explain_row": ("campaign! row!", "reads"),
     "list_campaigns": ("after", "reads"),
+    "costs": ("by since until", "reads"),
     "retake": ("campaign! rows! because!", "reads"),
     "cancel": ("campaign! rows", "destroys, again is the same"),
     "record_review": ("campaign! row! verdict! reason take", "writes, again is the same"),
@@ -286,6 +287,9 @@ async def test_videos_are_shown_reviewed_and_priced_again(desk: OpenDesk) -> Non
         row = (await call(client, "explain_row", campaign="shown", row="r0"))["row"]
         assert row["state"] == "delivered"
         assert (await call(client, "list_campaigns"))["campaigns"][0]["campaign"] == "shown"
+        spent = await call(client, "costs", by="campaign")
+        assert [line["name"] for line in spent["costs"]] == ["shown"]
+        assert "x_clint" in (await refused(client, "costs", by="x_clint"))["refusal"]
         assert (await call(client, "cancel", campaign="shown"))["asked"] == 0
         assert (await call(client, "service_capabilities"))["tools"]
         for name, said in (("", '"shown"'), ("/row/r0", "r0"), ("/report.csv", "r0")):

@@ -40,7 +40,7 @@ DOORS: Mapping[str, tuple[str, str]] = {
     "verify": ("get_drift", AGENT),
     "reconcile": ("get_drift", AGENT),
     "export": ("get_videos_zip", "resource report.csv"),
-    "costs": ("get_costs", "`status` has a campaign's credits"),
+    "costs": ("get_costs", "costs"),
     "review": ("review_row", "record_review"),
     "contact-sheet": (AT_LINKS, "show_videos"),
     "approve": (BY_PLAN, AGENT),

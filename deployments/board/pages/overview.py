@@ -1,8 +1,9 @@
-"""`/`, `/costs`, `/activity`, `/health` and `/metrics`."""
+"""`/`, `/costs` and its file, `/activity`, `/health` and `/metrics`."""
 
 from __future__ import annotations
 
 import asyncio
+import io
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 from callsheet.deployments.board.board import LEDGER_MARK, TheBoard, Viewer, at_least
 from callsheet.deployments.board.page import page
 from callsheet.deployments.commands.costs import get_costs
-from callsheet.tasks.aftercare.costs import GROUPINGS, By, month_of
+from callsheet.tasks.aftercare.costs import GROUPINGS, By, month_of, own_columns, write_costs
 from callsheet.tasks.ledger.audit_log import acts_of, ledger_mark
 from callsheet.tasks.ledger.campaigns import all_campaigns, tally_of
 from callsheet.tasks.ledger.costs import charged_in
@@ -52,11 +53,24 @@ async def costs_page(
 ) -> Response:
     """Show a line for every month, brand or person, and the total."""
     found = await get_costs(board, by, since or None, until or None)
+    own = await board.read(own_columns, sandbox=board.sandbox)
     asked = {name: value for name, value in (("since", since), ("until", until)) if value}
     return page(
         request, "costs.html", person,
-        found=found, groupings=GROUPINGS, since=since, until=until, asked=asked,
+        found=found, groupings=(*GROUPINGS, *own), since=since, until=until, asked=asked,
     )  # fmt: skip
+
+
+@router.get("/costs.csv")
+async def costs_file(
+    board: TheBoard, person: Viewer, by: By = "month", since: str = "", until: str = ""
+) -> Response:
+    """Return the lines of the page as a file for spreadsheets."""
+    found = await get_costs(board, by, since or None, until or None)
+    out = io.BytesIO()
+    write_costs(found, out)
+    named = {"Content-Disposition": 'attachment; filename="costs.csv"'}
+    return Response(out.getvalue(), 200, named, "text/csv; charset=utf-8")
 
 
 # `/activity`: what people did, newest first.

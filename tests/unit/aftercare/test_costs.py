@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from callsheet.tasks.aftercare.costs import GROUPINGS, By, CostsOut, costs, moment_of
+from callsheet.tasks.aftercare.costs import GROUPINGS, By, CostsOut, costs, moment_of, own_columns
 from callsheet.tasks.ledger.costs import CostsOf, charged_in
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import approve
@@ -21,6 +21,8 @@ from tests.campaigns import NOW, Stage
 
 def wanted_brief(row: str, **own: Any) -> Brief:
     brand = (("Brand", "Acme"),) if row == "a" else (("x_brand", "Bolt"),)
+    # As a header that was mapped to the column, and as the column itself.
+    brand += (("Client", " Tea Co "),) if row == "a" else (("X Client", ""),)
     request = {"topic": row, "language": "de" if row == "a" else "en", "tool": "explainer"}
     return Brief(row=row, request=request, cells=brand, **own)
 
@@ -43,6 +45,9 @@ async def told(ledger: Ledger, by: By, **wanted: Any) -> CostsOut:
 @pytest.mark.parametrize(
     ("by", "charged"),
     [
+        ("campaign", {"spring": 32, "autumn": 12}),
+        ("x_client", {None: 32, "Tea Co": 12}),
+        ("X_Client", {None: 32, "Tea Co": 12}),
         ("brand", {"Bolt": 32, "Acme": 12}),
         ("tag", {None: 32, "new": 12, "tea": 12}),
         ("cost_center", {None: 32, "north": 12}),
@@ -62,6 +67,16 @@ async def test_all_campaigns_are_added_up_by(
     assert {line.name: line.charged for line in found.costs} == charged
     assert (found.total.charged, found.total.reserved, found.total.takes) == (44, 12, 4)
     assert found.total.videos == 1
+
+
+async def test_costs_of_no_column_are_refused(ledger: Ledger) -> None:
+    await two_campaigns(ledger)
+
+    assert await ledger.read(own_columns, sandbox=False) == ["x_client"]
+    with pytest.raises(BadInput, match=r'no column "x_clint".*; did you mean x_client'):
+        await told(ledger, "x_clint")
+    with pytest.raises(BadInput, match="title"):
+        await told(ledger, "title")
 
 
 async def test_lines_add_up_to_what_the_campaigns_were_charged(ledger: Ledger) -> None:
