@@ -266,7 +266,7 @@ def status(parser: ArgumentParser) -> None:
     """Give `callsheet status` its arguments."""
     _take_campaign(parser)
     parser.add_argument(
-        "--accounts", action="store_true", help="list spending by day, cost center and run"
+        "--accounts", action="store_true", help="list spending by month, day, cost center and run"
     )
 
 

@@ -13,7 +13,7 @@ from callsheet.deployments.campaign_status import CampaignStatus, status_documen
 from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
 from callsheet.tasks.engine.owner import is_at_work, is_dead
-from callsheet.tasks.ledger.accounts import Account, all_accounts, day_of, find_account
+from callsheet.tasks.ledger.accounts import Account, all_accounts, day_of, find_account, month_of
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, tally_of
 from callsheet.tasks.ledger.figures import late_rows, waiting_of
 from callsheet.tasks.ledger.runs import left_under_way, runs_of
@@ -25,7 +25,7 @@ RUNS = 5
 
 
 def main(args: Namespace) -> int:
-    """Show counts and account of one campaign or of all, and the accounts of days and others."""
+    """Show counts and account of one campaign or of all, and the accounts of the day and others."""
     found, accounts, price = run_command(_read(args))
     from callsheet.deployments.listing import show_status
     from callsheet.deployments.terminal import console_for, print_json
@@ -82,12 +82,16 @@ async def read_campaign(at: At, campaign: Campaign, *, runs: int = RUNS) -> Camp
 
 def _limits(settings: Settings, at: float) -> list[Account]:
     """Return the accounts that the settings limit, empty."""
-    today = Account(kind="day", name=day_of(at), budget=settings.day_budget)
+    today = day_of(at)
+    found = [
+        Account(kind="day", name=today, budget=settings.day_budget),
+        Account(kind="month", name=month_of(today), budget=settings.month_budget),
+    ]
     centers = [
         Account(kind="cost_center", name=name, budget=budget)
         for name, budget in settings.cost_center_budgets.items()
     ]
-    return ([today] if settings.day_budget is not None else []) + centers
+    return [one for one in found if one.budget is not None] + centers
 
 
 def _account_document(account: Account) -> dict[str, object]:

@@ -93,6 +93,7 @@ async def lease_campaign(run: Run, campaign: Campaign, *, wait: float | None) ->
     await count_from_here(run, campaign)
     terms = Terms(
         owner=lease.owner,
+        month_budget=at.settings.month_budget,
         day_budget=at.settings.day_budget,
         cost_center_budgets=at.settings.cost_center_budgets,
         run=None if options.run_budget is None else options.run_id or uuid4().hex,

@@ -256,6 +256,7 @@ def limited(at: Context, claims: Claims) -> Context:
 def terms_of(terms: Terms) -> dict[str, Any]:
     """Return terms as they are kept for workers: amounts as text."""
     return {
+        "month_budget": _text(terms.month_budget),
         "day_budget": _text(terms.day_budget),
         "cost_center_budgets": {k: str(v) for k, v in terms.cost_center_budgets.items()},
         "run": terms.run,
@@ -266,7 +267,7 @@ def terms_of(terms: Terms) -> dict[str, Any]:
 
 def _terms(production: Production) -> dict[str, Any]:
     kept = dict(production.terms)
-    for name in ("day_budget", "run_budget"):
+    for name in ("month_budget", "day_budget", "run_budget"):
         kept[name] = None if kept[name] is None else Decimal(kept[name])
     budgets = kept["cost_center_budgets"]
     kept["cost_center_budgets"] = {name: Decimal(text) for name, text in budgets.items()}

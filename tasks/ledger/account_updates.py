@@ -5,7 +5,7 @@ processes can both pass one. Rows that share a commit share its statements: the 
 the database, what the others set aside is counted here, and all of it is written at the end, under
 the same limit. A commit that is to be certain keeps others out of an account from the moment it
 asks; any other leaves it to them until it writes, and learns then whether it still fits: all
-workers of a ledger change the account of the day. In millionths of a credit.
+workers of a ledger change the accounts of the day and the month. In millionths of a credit.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from callsheet.tasks.ledger.leases import campaign_lease, owned_in_sql, owner_in
 from callsheet.tasks.ledger.schema import accounts, campaigns
 from callsheet.tasks.ledger.statements import Overtaken, Prepared, gathered, is_certain
 
-AccountKind = Literal["day", "campaign", "cost_center", "run"]
+AccountKind = Literal["month", "day", "campaign", "cost_center", "run"]
 
 
 @dataclass(frozen=True, slots=True)
 class AccountKey:
-    """Which account is meant: a day, a cost centre or a run by its name, a campaign by its id."""
+    """Which account is meant: of a month, day, cost centre or run by name, of a campaign by id."""
 
     kind: AccountKind
     name: str | int
@@ -39,7 +39,7 @@ class AccountKey:
 
 
 def set_aside(connection: Connection, key: AccountKey, price: int, *, limit: int | None) -> bool:
-    """Set a price aside in the account of a day, a cost centre or a run, if it fits."""
+    """Set a price aside in the account of a month, a day, a cost centre or a run, if it fits."""
     sums = gathered(connection, _Sums)
     known = sums.of(key) if sums is not None else None
     if known is not None:
@@ -254,7 +254,7 @@ class _Sums:
         return self._sums.setdefault(key, _Sum(key))
 
     def write(self, connection: Connection) -> None:
-        # In one order everywhere, and the day first: of two the later, where others begin.
+        # In one order everywhere, and the month first: of two the later, where others begin.
         order = get_args(AccountKind)
         found = sorted(self._sums.values(), key=lambda one: str(one.key.name), reverse=True)
         for one in sorted(found, key=lambda one: order.index(one.key.kind)):

@@ -1,13 +1,13 @@
 """Accounts: what may be set aside, and what was paid, in every sum that someone limits.
 
-A take counts in up to four: its day (UTC, of the intent), its campaign, its cost centre, and the
-run that began it where that has a budget. Owns on what terms credits may be set aside, with the
-words for it. Every change is made by `sums`, in the transaction of the intent.
+A take counts in up to five: its day and its month (UTC, of the intent), its campaign, its cost
+centre, and the run that began it where that has a budget. Owns on what terms credits may be set
+aside, with the words for it. Every change is made by `sums`, in the transaction of the intent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -32,7 +32,8 @@ from callsheet.tasks.ledger.schema import accounts, campaigns, takes
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
 
-#: In which accounts a take counts besides its campaign's, as its columns say it.
+#: In which accounts a take counts besides its campaign's, as its columns say it; its month is its
+#: day's.
 MARKS = (takes.c.day, takes.c.cost_center, takes.c.run)
 AtLimit = Literal["stop", "fit"]
 
@@ -41,7 +42,8 @@ AtLimit = Literal["stop", "fit"]
 class Account:
     """One account, in credits; `budget` is None where nothing limits it.
 
-    `name` is a day as 2026-11-20, a campaign's or a cost centre's name, or a run's id.
+    `name` is a month as 2026-11, a day as 2026-11-20, a campaign's or a cost centre's name, or a
+    run's id.
     """
 
     kind: AccountKind
@@ -57,6 +59,7 @@ class Account:
 
     def __str__(self) -> str:
         return {
+            "month": f"the budget of {self.name} (UTC)",
             "day": f"the budget of {self.name} (UTC)",
             "campaign": "the campaign's budget",
             "cost_center": f"the budget of cost center {self.name}",
@@ -80,6 +83,7 @@ class Terms:
     """
 
     owner: str | None = None
+    month_budget: Decimal | None = None
     day_budget: Decimal | None = None
     cost_center_budgets: Mapping[str, Decimal] = field(default_factory=dict)
     run: str | None = None
@@ -92,7 +96,12 @@ class Terms:
 
     def accounts(self, row: Chargeable, *, at: float) -> list[Account]:
         """Return where a row that is begun at `at` counts besides its campaign, with limits."""
-        found = [Account(kind="day", name=day_of(at), budget=self.day_budget)]
+        day = day_of(at)
+        # The month first, since all share it: who waits for it holds nothing that others wait for.
+        found = [
+            Account(kind="month", name=month_of(day), budget=self.month_budget),
+            Account(kind="day", name=day, budget=self.day_budget),
+        ]
         if row.cost_center:
             limit = self.cost_center_budgets.get(row.cost_center)
             found.append(Account(kind="cost_center", name=row.cost_center, budget=limit))
@@ -104,6 +113,11 @@ class Terms:
 def day_of(at: float) -> str:
     """Return the day (UTC) of a moment in Unix seconds."""
     return datetime.fromtimestamp(at, UTC).date().isoformat()
+
+
+def month_of(day: str) -> str:
+    """Return the month of a day, as 2026-11."""
+    return day[:7]
 
 
 def unreadable(account: Account) -> str:
@@ -125,6 +139,10 @@ def does_not_fit(account: Account, price: Decimal) -> str:
 def remedy(account: Account) -> str:
     """Say when, or by what, a row may fit an account again."""
     match account.kind:
+        case "month":
+            # 31 days after its first day is a day of the next month, whatever the month.
+            later = date.fromisoformat(f"{account.name}-01") + timedelta(days=31)
+            return f"run again from {later.replace(day=1)} 00:00 UTC on, or raise month_budget"
         case "day":
             next_day = date.fromisoformat(account.name) + timedelta(days=1)
             return f"run again from {next_day} 00:00 UTC on, or raise day_budget"
@@ -151,11 +169,10 @@ def reserve(
     A price that no one could read fits no account that has a limit.
     """
     price = to_micro(row.quoted)
-    day, *others = terms.accounts(row, at=at)
+    month, day, *others = terms.accounts(row, at=at)
     campaign = Account(kind="campaign", name=row.campaign, budget=None)
-    # The day first, since all share it: who waits for it holds nothing that others wait for.
     passed: list[Account] = []
-    for account in (day, campaign, *others):
+    for account in (month, day, campaign, *others):
         refused = _pass(connection, account, row, price, terms)
         if refused is None:
             passed.append(account)
@@ -164,6 +181,12 @@ def reserve(
             change(connection, _key(earlier, row), reserved=-(price or 0), charged=0)
         return refused
     return None
+
+
+def marks_of(counted: Iterable[Account]) -> dict[str, str | None]:
+    """Return what a take's columns say of the accounts that it counts in."""
+    named: dict[str, str] = {account.kind: account.name for account in counted}
+    return {column.name: named.get(column.name) for column in MARKS}
 
 
 def book(
@@ -179,6 +202,7 @@ def book_marked(
 ) -> None:
     """Do as `book` for a take whose `MARKS` were read already."""
     named: tuple[tuple[AccountKind, str | int | None], ...] = (
+        ("month", None if marks.day is None else month_of(marks.day)),
         ("day", marks.day),
         ("campaign", campaign_id),
         ("cost_center", marks.cost_center),
@@ -193,9 +217,9 @@ def count_past(
     connection: Connection, row: CampaignRow, *, take_id: int, at: float, reserved: int, cost: int
 ) -> None:
     """Count a take that was begun at `at`, whatever the limits; in millionths."""
-    marks: dict[str, str] = {}
-    for account in Terms().accounts(row, at=at):
-        marks[account.kind] = account.name
+    counted = Terms().accounts(row, at=at)
+    marks = marks_of(counted)
+    for account in counted:
         new = {"kind": account.kind, "name": account.name, "reserved": 0, "charged": 0}
         insert_unless_there(connection, accounts, new)
     connection.execute(update(takes).where(takes.c.id == take_id).values(**marks))
@@ -203,7 +227,7 @@ def count_past(
 
 
 def all_accounts(connection: Connection) -> list[Account]:
-    """Return the accounts of days (the newest first), cost centres and runs."""
+    """Return the accounts of days and months (the newest first), cost centres and runs."""
     query = ACCOUNTS.query.order_by(accounts.c.kind, accounts.c.id.desc())
     return ACCOUNTS.all(connection, query)
 

@@ -20,7 +20,7 @@ from typing import Literal, get_args
 
 from sqlalchemy import Connection, Engine, and_, case, exists, func, select, text
 
-from callsheet.tasks.ledger.accounts import ACCOUNTS, Account, day_of
+from callsheet.tasks.ledger.accounts import ACCOUNTS, Account, day_of, month_of
 from callsheet.tasks.ledger.figures import total
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.maintenance import size_of
@@ -173,7 +173,8 @@ def _count(connection: Connection, line: CampaignGauges, now: float) -> Campaign
 def _accounts(connection: Connection, now: float) -> list[Account]:
     limited = ACCOUNTS.query.where(accounts.c.kind != "run", accounts.c.budget.is_not(None))
     found = ACCOUNTS.all(connection, limited)
-    return [one for one in found if one.kind != "day" or one.name == day_of(now)]
+    today = {"day": day_of(now), "month": month_of(day_of(now))}
+    return [one for one in found if one.name == today.get(one.kind, one.name)]
 
 
 def _nights(connection: Connection, now: float) -> list[KeptNight]:

@@ -326,7 +326,8 @@ events = Table(
     Index(None, "row_id"),
 )
 
-# What a day, a cost center and a run have set aside and paid; kept like a campaign's account.
+# What a month, a day, a cost center and a run have set aside and paid; kept like a campaign's
+# account.
 accounts = Table(
     "accounts",
     metadata,

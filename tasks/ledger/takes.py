@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
-from callsheet.tasks.ledger.accounts import MARKS, Terms, book, book_marked, reserve
+from callsheet.tasks.ledger.accounts import MARKS, Terms, book, book_marked, marks_of, reserve
 from callsheet.tasks.ledger.earlier_takes import MAYBE_PAID, is_refused
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import begin, move, move_all, note
@@ -125,8 +125,7 @@ def open_take(
         if refused.reason is not None:
             move(connection, row, "held", at=at, reason=refused.reason)
         return None
-    counts: dict[str, str] = {account.kind: account.name for account in terms.accounts(row, at=at)}
-    marks = {column.name: counts.get(column.name) for column in MARKS}
+    marks = marks_of(terms.accounts(row, at=at))
     if again is None:
         number = (last or 0) + 1
         take = _new(connection, row, number=number, key=key, body=body, at=at, marks=marks)

@@ -198,7 +198,8 @@ METRICS: tuple[Metric, ...] = (
     Metric("callsheet_budget_left_credits", "gauge", _CAMPAIGN, "how much of its budget is left",
            _budgets_left),
     Metric("callsheet_account_budget_credits", "gauge", ("kind", "name"),
-           "the budget of today (`day`) or of a cost center, if there is one",
+           "the budget of today (`day`), of this month (`month`) or of a cost center, if there "
+           "is one",
            _accounts("budget")),
     Metric("callsheet_account_left_credits", "gauge", ("kind", "name"), "how much of it is left",
            _accounts("left")),

@@ -98,6 +98,27 @@ MUTATIONS = (
         "tests/unit/ledger/test_takes.py::test_a_row_beyond_the_budget_is_held",
     ),
     Mutation(
+        "a take counts in its month",
+        "tasks/ledger/accounts.py",
+        '("month", None if marks.day is None else month_of(marks.day)),',
+        '("month", None),',
+        "tests/unit/ledger/test_accounts.py::test_a_month_sends_no_more_than_its_budget_also_over_its_last_midnight",
+    ),
+    Mutation(
+        "a month has a budget",
+        "tasks/ledger/accounts.py",
+        "name=month_of(day), budget=self.month_budget),",
+        "name=month_of(day), budget=None),",
+        "tests/unit/ledger/test_accounts.py::test_a_month_sends_no_more_than_its_budget_also_over_its_last_midnight",
+    ),
+    Mutation(
+        "workers have the budget of the month",
+        "tasks/campaign/worker.py",
+        '"month_budget": _text(terms.month_budget),',
+        '"month_budget": None,',
+        "tests/workers/test_claimed_batches.py",
+    ),
+    Mutation(
         "a change finds everything written that its commit has left to the end",
         "tasks/ledger/statements.py",
         "                gathering.write(connection)\n            results",

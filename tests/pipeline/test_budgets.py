@@ -53,13 +53,17 @@ def test_a_run_has_a_budget_of_its_own(desk: Desk, name: str) -> None:
     assert [one["charged"] for one in found if one["kind"] == "run"] == [15, 30]
 
 
-def test_a_day_has_a_budget_over_all_campaigns(desk: Desk, name: str) -> None:
-    desk.environ["CALLSHEET_DAY_BUDGET"] = "40"
+@pytest.mark.parametrize("kind", ["day", "month"])
+def test_a_day_and_a_month_have_a_budget_over_all_campaigns(
+    desk: Desk, name: str, kind: str
+) -> None:
+    setting = f"CALLSHEET_{kind.upper()}_BUDGET"
+    desk.environ[setting] = "40"
     desk.run(desk.sheet(f"{name}-a.csv", simple_sheet(1)))
 
     ended = desk.run(desk.sheet(f"{name}-b.csv", simple_sheet(3)))
 
-    today = datetime.now(UTC).date().isoformat()
+    now = datetime.now(UTC).date().isoformat()[: 10 if kind == "day" else 7]
     assert ended.status == 3, ended.err
     assert sorted(states(desk, f"{name}-b")) == ["delivered", "held", "held"]
     held = [row["reason"] for row in desk.rows(f"{name}-b").values() if row["state"] == "held"]
@@ -67,11 +71,11 @@ def test_a_day_has_a_budget_over_all_campaigns(desk: Desk, name: str) -> None:
     assert "00:00 UTC on" in held[0]
     assert "did not fit" in held[1]
     assert accounts(desk) == {
-        "day": {
-            "kind": "day", "name": today, "reserved": 0, "charged": 30, "budget": 40, "left": 10,
+        kind: {
+            "kind": kind, "name": now, "reserved": 0, "charged": 30, "budget": 40, "left": 10,
         }
     }  # fmt: skip
-    del desk.environ["CALLSHEET_DAY_BUDGET"]
+    del desk.environ[setting]
     assert desk.run(f"{name}-b.csv").status == 0
 
 

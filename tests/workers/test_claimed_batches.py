@@ -118,6 +118,7 @@ async def at(tmp_path: Path, stage: Stage) -> AsyncIterator[Context]:
 
 TERMS = Terms(
     owner=OWNER,
+    month_budget=Decimal("112.5"),
     day_budget=Decimal("12.5"),
     cost_center_budgets={"sales": Decimal(7)},
     run="r1",

@@ -30,7 +30,11 @@ def account_sums(connection: Connection) -> list[tuple[Account, tuple[Decimal, D
     """Every account, with what its takes have reserved and charged."""
     found = []
     for account in all_accounts(connection):
-        mine = takes.c[account.kind] == account.name
+        mine = (
+            takes.c.day.startswith(account.name)
+            if account.kind == "month"
+            else takes.c[account.kind] == account.name
+        )
         total = connection.execute(
             select(
                 func.coalesce(func.sum(takes.c.reserved), 0),

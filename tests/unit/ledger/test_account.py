@@ -25,12 +25,13 @@ from tests.unit.ledger.on_terms import account_sums, open_on
 
 BUDGET = 60
 TERMS = {
+    "month_budget": Decimal(50),
     "day_budget": Decimal(45),
     "cost_center_budgets": {"sales": Decimal(25)},
     "run": "run1",
     "run_budget": Decimal(50),
 }
-LIMITS = {"day": 45, "cost_center": 25, "run": 50}
+LIMITS = {"month": 50, "day": 45, "cost_center": 25, "run": 50}
 DAY = 86_400
 STEPS = [
     "quote",
@@ -74,8 +75,8 @@ class Play:
             case "approve" if row.state == "quoted":
                 await self.stage.moved(row, "approved")
             case "open":
-                # Some are sent again on another day than the one on which they were refused.
-                at = NOW + DAY * (amount % 3 == 0)
+                # Some are sent again on another day, or in another month, than they were refused.
+                at = NOW + DAY * (0, 1, 31)[amount % 3]
                 await open_on(self.stage, row, self.terms, at=at)
             case "accept" if row.take:
                 await write(accept, row, row.take, video_id="vid_1", **named)

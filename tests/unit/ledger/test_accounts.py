@@ -35,6 +35,7 @@ async def test_a_take_counts_in_its_day_its_cost_center_and_its_run(ledger: Ledg
     assert await open_on(stage, row, Terms(run="r1", run_budget=Decimal(50)))
     found = await accounts(stage)
     assert {key: a.reserved for key, a in found.items()} == {
+        ("month", FIRST[:7]): 12,
         ("day", FIRST): 12,
         ("cost_center", "sales"): 12,
         ("run", "r1"): 12,
@@ -54,6 +55,11 @@ async def test_a_day_counts_whether_it_is_limited_or_not(ledger: Ledger):
 @pytest.mark.parametrize(
     ("terms", "words"),
     [
+        (
+            {"month_budget": Decimal(20), "day_budget": Decimal(20)},
+            "needs 12 credits, and 8 of the 20 of the budget of 1970-01 (UTC) are left: run again "
+            "from 1970-02-01 00:00 UTC on, or raise month_budget",
+        ),
         (
             {"day_budget": Decimal(20)},
             "needs 12 credits, and 8 of the 20 of the budget of 1970-01-01 (UTC) are left: run "
@@ -103,6 +109,29 @@ async def test_the_next_day_has_its_own_account(ledger: Ledger):
     assert [found["day", day].reserved for day in (FIRST, SECOND)] == [12, 12]
 
 
+@pytest.mark.parametrize(
+    ("hours", "begun"), [(31 * 24 - 1, False), (31 * 24 + 1, True), (59 * 24 + 1, True)]
+)
+async def test_a_month_sends_no_more_than_its_budget_also_over_its_last_midnight(
+    ledger: Ledger, hours: int, begun: bool
+):
+    """What is sent in a month counts in it, whenever it is charged."""
+    stage = await Stage.set(ledger, *map(brief, "abc"))
+    terms = Terms(month_budget=Decimal(20), day_budget=Decimal(20))
+    assert await open_on(stage, await stage.approve("a"), terms)
+    at = hours * 3600.0
+    assert (await open_on(stage, await stage.approve("b"), terms, at=at) is not None) == begun
+    await stage.moved(await stage.row("a"), "rendering")
+    row = await stage.row("a")
+    await stage.write(settle, row, row.take, new="ready", charged=Decimal(11), at=at)
+    found = await accounts(stage)
+    assert found["month", "1970-01"].charged == 11
+    if begun:
+        later = "1970-02" if hours < 59 * 24 else "1970-03"
+        assert found["month", later].reserved == 12
+        assert await open_on(stage, await stage.approve("c"), terms, at=at + 3 * DAY) is None
+
+
 async def test_a_charge_of_the_next_day_counts_on_the_day_of_the_intent(ledger: Ledger):
     stage = await Stage.set(ledger, brief(cost_center="sales"))
     await open_on(stage, await stage.approve(), Terms(run="r1", run_budget=Decimal(12)))
@@ -115,6 +144,7 @@ async def test_a_charge_of_the_next_day_counts_on_the_day_of_the_intent(ledger: 
     assert await stage.write(settle, row, row.take, new="ready", **cost)
     found = await accounts(stage)
     assert {key: (a.reserved, a.charged) for key, a in found.items()} == {
+        ("month", FIRST[:7]): (0, 9),
         ("day", FIRST): (0, 9),
         ("cost_center", "sales"): (0, 9),
         ("run", "r1"): (0, 9),
@@ -177,6 +207,7 @@ async def test_a_cost_center_at_its_limit_stops_only_its_own_rows(ledger: Ledger
 @pytest.mark.parametrize(
     "terms",
     [
+        {"month_budget": Decimal(1000)},
         {"day_budget": Decimal(1000)},
         {"run": "r1", "run_budget": Decimal(1000)},
         {"cost_center_budgets": {"sales": Decimal(1000)}},
@@ -244,7 +275,8 @@ async def test_opens_of_several_programs_at_once_never_pass_any_limit(
         for row in await stage.rows():
             await stage.quote(row.row, 7)
         await stage.write(approve, await stage.rows(), by="Alice", at=NOW)
-    limits = {"day_budget": Decimal(75), "cost_center_budgets": {"sales": Decimal(60)}}
+    limits = {"day_budget": Decimal(75), "cost_center_budgets": {"sales": Decimal(75)}}
+    limits |= {"month_budget": Decimal(60)}
     await stages[0].write(set_budget, stages[0].campaign, budget=Decimal(20), at=NOW)
     async with await open_ledger(made_address) as other:
         opens = [
@@ -257,6 +289,7 @@ async def test_opens_of_several_programs_at_once_never_pass_any_limit(
     assert len(took) == 60 // 7
     found = await accounts(stages[0])
     assert {key: a.reserved for key, a in found.items()} == {
+        ("month", FIRST[:7]): 56,
         ("day", FIRST): 56,
         ("cost_center", "sales"): 56,
     }

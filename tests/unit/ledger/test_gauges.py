@@ -143,6 +143,8 @@ def test_accounts_nights_backup_and_hints_are_told(kept: Kept) -> None:
     account = "INSERT INTO accounts (kind, name, budget, reserved, charged) VALUES (?, ?, ?, ?, ?)"
     kept.do(account, "day", "2027-01-15", 9_000_000, 1_000_000, 3_000_000)
     kept.do(account, "day", "2027-01-14", 9_000_000, 0, 0)
+    kept.do(account, "month", "2027-01", 90_000_000, 0, 4_000_000)
+    kept.do(account, "month", "2026-12", 90_000_000, 0, 0)
     kept.do(account, "cost_center", "sales", 7_000_000, 0, 7_000_000)
     kept.do(account, "cost_center", "none", None, 0, 7_000_000)
     kept.do(account, "run", "x", 7_000_000, 0, 0)
@@ -159,6 +161,7 @@ def test_accounts_nights_backup_and_hints_are_told(kept: Kept) -> None:
     assert sorted((a.kind, a.name, int(a.left)) for a in found.accounts) == [
         ("cost_center", "sales", 0),
         ("day", "2027-01-15", 5),
+        ("month", "2027-01", 86),
     ]
     assert [(n.inbox, n.ended_at, n.exit) for n in found.nights] == [("in", NOW - 6 * HOUR, 0)]
     assert (found.backup_at, found.heard_at) == (NOW - HOUR, NOW - 9)

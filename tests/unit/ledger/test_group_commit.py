@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -383,14 +384,15 @@ async def test_workers_leave_accounts_to_each_other_until_their_commits_are_abou
     stage = await Stage.set(ledger, *map(brief, "abcd"), budget=100)
     for row in "abcd":
         await stage.approve(row)
-    # The first of a day writes its account down.
+    # The first of a day writes its accounts down.
     await stage.open(await stage.row("a"))
     asked = asked_of(ledger)
     assert await opened(stage, Terms(day_budget=Decimal(100))) == [True] * 3
     if ledger.reader.dialect.name == "postgresql":
-        following = [
-            asked[n + 1 : n + 3] for n, what in enumerate(asked) if what == "UPDATE accounts"
-        ]
+        # Of the accounts of the month and of the day, the latter comes last.
+        pairs = itertools.pairwise(asked)
+        lasts = [n for n, pair in enumerate(pairs) if pair[0] == "UPDATE accounts" != pair[1]]
+        following = [asked[n + 1 : n + 3] for n in lasts]
         # Then the next commit begins, with the row of an intent.
         assert following[:-1] == [["UPDATE campaigns", "SELECT rows.state,"]] * (len(following) - 1)
         assert following[-1] == ["UPDATE campaigns"], asked

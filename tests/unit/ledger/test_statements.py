@@ -29,10 +29,10 @@ ROWS = 64
 #: For each row: lock it, insert its take, four moves, its charge.
 EACH = 7
 #: For each of the four groups, whatever the number of its rows: BEGIN, events, files, moments, and
-#: each of four accounts, at first and at the end.
-EACH_GROUP = 12
+#: each of five accounts, at first and at the end.
+EACH_GROUP = 14
 #: For a row that nobody shares a commit with: as above, and its own event, accounts and files.
-ALONE = 26
+ALONE = 30
 TERMS = Terms(run="run1", run_budget=Decimal(10_000), day_budget=Decimal(10_000))
 FILES = [replace(VIDEO, kind=kind) for kind in ("mp4", "srt", "vtt")]
 
