@@ -230,6 +230,7 @@ class NightSheet:
             hidden_rows=settings.hidden_rows,
             names=settings.names,
             copies=settings.copies,
+            cost_center_column=settings.cost_center_column,
             now=self._at.clock(),
         )
         with no_search():

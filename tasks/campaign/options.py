@@ -191,4 +191,5 @@ class RunOptions(BaseModel):
             now=time.time(),
             names=settings.names,
             copies=settings.copies,
+            cost_center_column=settings.cost_center_column,
         )

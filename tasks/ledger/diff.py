@@ -320,9 +320,12 @@ def _stays(row: CampaignRow, brief: Brief) -> bool:
     """Whether an unchanged row that is not paid for stays in its state until it has a new price.
 
     A row on hold does until the sheet changes its limit, so that a run of other rows leaves it.
+    What was approved for one cost center is approved again for another.
     """
     if row.state == "held":
         return row.max_credits == brief.max_credits
+    if row.state == "approved" and row.cost_center != brief.cost_center:
+        return False
     # A limit that is below the quote now has the row judged again.
     return row.state in ("quoted", "approved") and not is_above(row.quoted, brief.max_credits)
 

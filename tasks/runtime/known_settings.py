@@ -106,6 +106,10 @@ def _vendor(value: str) -> str | None:
     return value if value.isascii() and value.replace("-", "").isalnum() else None
 
 
+def _own_column(value: str) -> str | None:
+    return value.casefold() if re.fullmatch(r"x_\S+", value.casefold()) else None
+
+
 def _pool(value: str) -> str | None:
     # What Prefect refuses in a name, and what would have to be quoted.
     return value if re.fullmatch(r"[\w.-]{1,200}", value) else None
@@ -125,6 +129,7 @@ Price = Annotated[
 Checks = Annotated[frozenset[str], _read(_checks, f"no list of {', '.join(CHECKS)}")]
 Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
 Pool = Annotated[str, _read(_pool, "not of letters, digits, dots, dashes and underscores alone")]
+OwnColumn = Annotated[str, _read(_own_column, "no column of your own; write it like x_client")]
 Secrets = Annotated[tuple[SecretStr, ...], _split(r"[\s,]")]
 Words = Annotated[frozenset[str], _split(",")]
 LinksWanted = Annotated[
@@ -216,6 +221,9 @@ class Settings(BaseModel):
     )
     cost_center_budgets: Amounts = _setting(
         "", "credits that a cost center may cost in total: marketing=500,sales=200"
+    )
+    cost_center_column: OwnColumn | None = _setting(
+        None, "a column whose text is the cost center of rows that name none, such as x_client"
     )
     credit_price: Price | None = _setting(
         None,

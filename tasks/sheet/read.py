@@ -133,7 +133,10 @@ def sheet_of(
     skipped: frozenset[str] = frozenset()
     if options.hidden_rows == "skip":
         table, skipped = without_hidden(table, findings, folder)
-    briefs, cells = to_briefs(table, findings, folder=folder)
+    column = options.cost_center_column
+    if column and column not in table.columns:
+        findings.advise(f"has no column {column}, which is to say what its rows are charged to")
+    briefs, cells = to_briefs(table, findings, folder=folder, cost_center=column)
     if options.now is not None:
         briefs = dated(briefs, findings, now=options.now)
     if not table.rows and not findings.problems:

@@ -62,11 +62,12 @@ class Candidate(NamedTuple):
 
 
 def to_briefs(
-    table: Table, findings: Findings, *, folder: Path | None
+    table: Table, findings: Findings, *, folder: Path | None, cost_center: str | None = None
 ) -> tuple[tuple[Brief, ...], Mapping[str, Cells]]:
     """Return a brief for every row, and the cells of each by its id.
 
-    The problems are noted, and with any the briefs are void.
+    The column `cost_center` says what a row is charged to that does not say it itself. The
+    problems are noted, and with any the briefs are void.
     """
     reading = _Reading(findings, folder, table)
     plain = {n: cell for n, cell in table.defaults.items() if not has_placeholder(cell)}
@@ -80,6 +81,8 @@ def to_briefs(
     for row in rows:
         merged = with_defaults(row, table.defaults)
         merged = filled(row, merged, table, findings)
+        if cost_center and cost_center in merged:
+            merged = {"cost_center": merged[cost_center], **merged}
         candidate = reading.candidate(row, {**off, **merged} if off else merged)
         known.append(candidate)
         if not isinstance(table.rows, GridRows):

@@ -219,6 +219,8 @@ class SheetOptions:
     names: str = DEFAULT_NAMES
     #: The profile's addresses of copies, for sheets that have none.
     copies: tuple[str, ...] = ()
+    #: The `x_` column that says the cost center of rows that name none.
+    cost_center_column: str | None = None
     #: Raise MeansMany for a matrix that means more videos: they are made elsewhere.
     few: int | None = None
 

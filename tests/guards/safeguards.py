@@ -98,6 +98,13 @@ MUTATIONS = (
         "tests/unit/ledger/test_takes.py::test_a_row_beyond_the_budget_is_held",
     ),
     Mutation(
+        "an approved row that moves to another cost center is approved again",
+        "tasks/ledger/diff.py",
+        'if row.state == "approved" and row.cost_center != brief.cost_center:',
+        "if False:",
+        "tests/unit/ledger/test_diff.py::test_an_approved_row_that_is_charged_to_another_is_approved_again",
+    ),
+    Mutation(
         "a take counts in its month",
         "tasks/ledger/accounts.py",
         '("month", None if marks.day is None else month_of(marks.day)),',

@@ -79,9 +79,13 @@ def test_a_day_and_a_month_have_a_budget_over_all_campaigns(
     assert desk.run(f"{name}-b.csv").status == 0
 
 
-def test_a_cost_center_has_a_budget_from_a_profile(desk: Desk, name: str) -> None:
-    (desk.folder / "studio.toml").write_text("[cost_center_budgets]\nsales = 20\nart = 100\n")
-    lines = simple_sheet(4, columns=",cost_center", cells=",sales").splitlines()
+@pytest.mark.parametrize("column", ["cost_center", "X Client"])
+def test_a_cost_center_or_a_client_has_a_budget_from_a_profile(
+    desk: Desk, name: str, column: str
+) -> None:
+    profile = 'cost_center_column = "x_client"\n[cost_center_budgets]\nsales = 20\nart = 100\n'
+    (desk.folder / "studio.toml").write_text(profile)
+    lines = simple_sheet(4, columns=f",{column}", cells=",sales").splitlines()
     lines[3] = lines[3].replace("sales", "art")
     lines[4] = lines[4].replace("sales", "")
     sheet = desk.sheet(f"{name}.csv", "\n".join(lines) + "\n")
@@ -96,6 +100,8 @@ def test_a_cost_center_has_a_budget_from_a_profile(desk: Desk, name: str) -> Non
         ("sales", 15, 5),
         ("art", 15, 85),
     ]
+    lacks = "has no column x_client, which is to say what its rows are charged to"
+    assert (lacks in ended.err) == (column == "cost_center")
 
 
 @pytest.mark.parametrize(("choice", "begun"), [("stop", [1]), ("fit", [1, 3])])

@@ -112,6 +112,7 @@ def test_a_profile_that_is_not_there_is_named(tmp_path: Path, name: str):
         ({"webhook_url": "ftp://h/"}, "CALLSHEET_WEBHOOK_URL"),
         ({"clip_keys": "true"}, 'CALLSHEET_CLIP_KEYS "true" is neither yes nor no'),
         ({"day_budget": "lots"}, 'CALLSHEET_DAY_BUDGET "lots" is not an amount of credits'),
+        ({"cost_center_column": "client"}, "no column of your own; write it like x_client"),
         ({"cost_center_budgets": "a=1,a=2"}, 'CALLSHEET_COST_CENTER_BUDGETS "a=2"'),
         ({"quote_tolerance": "0.1"}, "write it like 10%"),
         ({"lease": "0s"}, "1s is the least"),

@@ -146,6 +146,19 @@ async def test_a_limit_lowered_below_the_quote_takes_the_approval_back(ledger: L
     assert diff_row(row, brief(max_credits=11)).state == "planned"
 
 
+@pytest.mark.parametrize(("center", "state"), [("sales", "approved"), ("art", "planned")])
+async def test_an_approved_row_that_is_charged_to_another_is_approved_again(
+    ledger: Ledger, center: str, state: State
+):
+    stage = await Stage.set(ledger, brief(cost_center="sales"))
+    await stage.approve()
+
+    await stage.sync(brief(cost_center=center))
+
+    row = await stage.row()
+    assert (row.state, row.cost_center) == (state, center)
+
+
 @pytest.mark.parametrize(
     ("call", "action"),
     [
