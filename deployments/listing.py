@@ -30,7 +30,7 @@ from callsheet.tasks.engine.owner import is_dead, name_of
 from callsheet.tasks.ledger.accounts import Account
 from callsheet.tasks.ledger.campaigns import Tally
 from callsheet.tasks.runtime.redact import one_line
-from callsheet.tasks.values.amounts import CreditPrice, as_text, count, say_date
+from callsheet.tasks.values.amounts import CreditPrice, as_text, count, in_table, say_date
 
 _GAP = "  "
 #: A column for words that is narrower than this is none: they have lines of their own.
@@ -186,11 +186,11 @@ def show_status(
 ) -> None:
     """Show campaigns and who is at work on them, then the accounts, if there are any.
 
-    With the price of a credit, what campaigns were charged is in money too.
+    With the price of a credit, what campaigns were charged and the accounts are in money too.
     """
     _show_campaigns(found, console, price)
     if accounts:
-        _show_accounts(accounts, console)
+        _show_accounts(accounts, console, price)
 
 
 def _show_campaigns(
@@ -256,12 +256,14 @@ def _say_runs(one: CampaignStatus) -> Iterator[str]:
             return
 
 
-def _show_accounts(accounts: Sequence[Account], console: Console) -> None:
+def _show_accounts(
+    accounts: Sequence[Account], console: Console, price: CreditPrice | None
+) -> None:
     columns = ("account", "name", "reserved", "charged", "budget", "left")
     made = table("Accounts", columns, numbers=columns[2:])
     for account in accounts:
-        amounts = [as_text(account.reserved), as_text(account.charged)]
-        amounts += ["-" if a is None else as_text(a) for a in (account.budget, account.left)]
+        limits = (account.reserved, account.charged, account.budget, account.left)
+        amounts = [in_table(amount, price) for amount in limits]
         cells = (account.kind.replace("_", " "), account.name, *amounts)
         made.add_row(*(plain(cell) for cell in cells))
     console.print(made)

@@ -22,7 +22,7 @@ from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.row_views import ShownRow, rows_by_id
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.values.amounts import CreditPrice, as_text, count
+from callsheet.tasks.values.amounts import CreditPrice, as_text, count, with_money
 from callsheet.tasks.values.briefs import CREATE
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def show_plan(plan: Plan, console: Console, *, whole: bool = False) -> None:
         console.print(plain(words))
 
 
-def show_drift(found: Repairs, console: Console) -> None:
+def show_drift(found: Repairs, console: Console, price: CreditPrice | None = None) -> None:
     """Show what changed outside since delivery, and what you can do about it."""
     drift = found.drift
     if not drift:
@@ -68,7 +68,7 @@ def show_drift(found: Repairs, console: Console) -> None:
     made = table("Changed outside since delivery", _DRIFT, numbers=("credits",))
     for one in drift[:SHOWN]:
         done = one.done or one.remedy or "nothing to do"
-        cost = "-" if one.remedy is None else as_text(one.cost)
+        cost = "-" if one.remedy is None else with_money(as_text(one.cost), one.cost, price)
         made.add_row(*map(plain, (one.owner[1] or "-", one.where, one.words, done, cost)))
     console.print(made)
     if len(drift) > SHOWN:

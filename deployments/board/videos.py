@@ -194,7 +194,8 @@ class Gallery:
     def _card(self, view: VideoView, row: ShownRow) -> VideoCard:
         card = card_of(row, self.campaign.name, view.address(self.root, open=row.row))
         if self.is_inside:
-            return replace(card, client=row.client, facts=[*card.facts, in_credits(row.charged)])
+            charged = in_credits(row.charged, self.board.settings.credit_price)
+            return replace(card, client=row.client, facts=[*card.facts, charged])
         return replace(card, review=self._review(row), checks={})
 
     async def _rows(self, which: RowFilter) -> Sequence[ShownRow]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
+from functools import partial
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 
 from callsheet.deployments.at import At
-from callsheet.deployments.commands.options import sandbox_for
+from callsheet.deployments.commands.options import sandbox_for, settings_of
 from callsheet.deployments.commands.reading import campaign_and_words, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import consent, plain, state_text, table, tell
@@ -28,7 +29,7 @@ from callsheet.tasks.aftercare.cancel import (
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.values.amounts import as_text
+from callsheet.tasks.values.amounts import CreditPrice, in_table
 from callsheet.tasks.values.answers import Credits
 
 RowId = Annotated[str, Field(min_length=1, max_length=200)]
@@ -106,8 +107,9 @@ def _row(one: Ending) -> CancelledRow:
 
 def main(args: Namespace) -> int:
     """Ask, cancel, and say for every row what was released, or why it could not be."""
+    show = partial(_show, price=settings_of(args).credit_price)
     with sandbox_for(args):
-        return tell(args, run_command(_main(args)), _show)
+        return tell(args, run_command(_main(args)), show)
 
 
 async def _main(args: Namespace) -> Cancelled:
@@ -132,7 +134,7 @@ async def _ask(args: Namespace, plan: Plan, *, whole: bool) -> None:
     await consent(args, f"Cancel {what}: {states}?", what=f"to cancel {what} is")
 
 
-def _show(found: Cancelled, console: Console) -> None:
+def _show(found: Cancelled, console: Console, *, price: CreditPrice | None) -> None:
     told = LIVE | {"ready", "uncertain"}
     touched = [one for one in found.rows if one.before != one.to or one.before in told]
     if not touched:
@@ -141,7 +143,7 @@ def _show(found: Cancelled, console: Console) -> None:
     columns = ("row", "was", "is", "released", "why")
     made = table(f"Cancelled in {plain(found.campaign)}", columns, numbers=("released",))
     for one in touched:
-        cells = (state_text(one.before), state_text(one.to), as_text(one.credits))
+        cells = (state_text(one.before), state_text(one.to), in_table(one.credits, price))
         made.add_row(plain(one.row), *cells, plain(one.words))
     console.print(made)
     console.print(say_states([one.to for one in touched], found.released))

@@ -25,7 +25,7 @@ from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import redact, say
 from callsheet.tasks.runtime.suggest import again_with, suggest
-from callsheet.tasks.values.amounts import as_text, count, in_credits
+from callsheet.tasks.values.amounts import CreditPrice, count, in_credits, in_table
 
 
 def main(args: Namespace) -> int:
@@ -83,7 +83,7 @@ async def _sweep(args: Namespace, settings: Settings, inboxes: Sequence[Inbox]) 
                 say(f"callsheet: {inbox.name}: {redact(str(error))}")
                 continue
             reports.append(report)
-            _show(report, console)
+            _show(report, console, settings.credit_price)
     if args.json:
         print_json(_document(reports, faults) if len(inboxes) > 1 else reports[0].as_json())
     return _worst([5] * signals.stopped + _statuses(reports, faults))
@@ -138,7 +138,7 @@ def _tell(report: SheetReport) -> None:
         say(f"  {report.link}")
 
 
-def _show(report: NightReport, console: Console) -> None:
+def _show(report: NightReport, console: Console, price: CreditPrice | None) -> None:
     """Show the night's table, and the last word."""
     if report.skipped is not None:
         say(f"nothing was scanned: {report.skipped}")
@@ -150,7 +150,7 @@ def _show(report: NightReport, console: Console) -> None:
     )
     for one in report.sheets:
         done, total = one.rows.get("delivered", 0), one.rows.get("total", 0)
-        charged = as_text(one.charged) if one.charged else ""
+        charged = in_table(one.charged, price) if one.charged else ""
         cells = [one.sheet, one.campaign or "", one.outcome, str(done), str(total), charged]
         shown.add_row(*map(plain, cells))
     if report.sheets:
@@ -158,7 +158,7 @@ def _show(report: NightReport, console: Console) -> None:
     for name in report.waiting:
         say(f"{name} is still being written or was not reached; the next nightly run picks it up")
     several = count(len(report.sheets), "sheet")
-    console.print(plain(f"{several}, charged {in_credits(report.charged)}"))
+    console.print(plain(f"{several}, charged {in_credits(report.charged, price)}"))
 
 
 def _document(

@@ -20,7 +20,7 @@ from callsheet.tasks.engine.context import connect
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.deletions import OldVideo
 from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.values.amounts import as_text, count
+from callsheet.tasks.values.amounts import CreditPrice, count, in_table
 
 VideoId = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -99,7 +99,7 @@ async def prune(args: Namespace) -> PruneOut:
     async with reading(args) as at:
         name = (await at.campaign(args.campaign)).name
         found = await find_old_videos(at, name, **which)
-        _show(name, found, console, store=store)
+        _show(name, found, console, store=store, price=at.settings.credit_price)
         if not (videos := doomed(found)):
             return PruneOut.of(name, found)
         question = say_wanted(name, videos, store=store)
@@ -113,7 +113,14 @@ async def prune(args: Namespace) -> PruneOut:
     return PruneOut.of(name, [*done, *(one for one in found if one.kept is not None)])
 
 
-def _show(campaign: str, found: Sequence[OldVideo], console: Console, *, store: bool) -> None:
+def _show(
+    campaign: str,
+    found: Sequence[OldVideo],
+    console: Console,
+    *,
+    store: bool,
+    price: CreditPrice | None,
+) -> None:
     if not found:
         console.print(plain(f"{campaign}: nothing to delete"))
         return
@@ -122,7 +129,7 @@ def _show(campaign: str, found: Sequence[OldVideo], console: Console, *, store: 
     made = table(f"Videos of {campaign} at the service", columns, numbers=numbers)
     for one in found:
         take = one.take
-        cost = "-" if take.charged is None else as_text(take.charged)
+        cost = in_table(take.charged, price)
         gone = "deleted before" if take.deleted_at is not None else take.video_id
         kept = "stays: " + one.kept if one.kept else "delete"
         made.add_row(*map(plain, (one.row.row, take.number, gone, cost, one.because, kept)))

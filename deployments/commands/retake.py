@@ -31,7 +31,7 @@ from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.values.amounts import CreditPrice, as_number, as_text, count, in_credits
+from callsheet.tasks.values.amounts import CreditPrice, as_number, count, in_credits, in_table
 
 #: What a retake sends: its reason changes nothing of it.
 SAME_BRIEF = (
@@ -105,11 +105,10 @@ def _show(plan: Plan, console: Console) -> None:
 
 
 def _cells(line: PlanLine, credit_price: CreditPrice | None) -> tuple[str, ...]:
-    price = as_text(line.priced) if line.spends else "-"
-    if credit_price and line.priced and line.spends:
-        price += f" ({credit_price.words(line.priced)})"
+    price = in_table(line.priced, credit_price) if line.spends else "-"
+    charged = in_table(line.charged, credit_price)
     words = line.why or ("stays in the store" if line.state == "delivered" else "-")
-    return price, str(line.take), as_text(line.charged), line.title, words
+    return price, str(line.take), charged, line.title, words
 
 
 def _last_word(campaign: Campaign, done: Performed, console: Console, *, made: bool) -> None:

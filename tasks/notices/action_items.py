@@ -76,6 +76,7 @@ def matters_of(
     board: str | None = None,
     place: str | None = None,
     reasons: Mapping[str, Sequence[str]] | None = None,
+    price: CreditPrice | None = None,
 ) -> list[Matter]:
     """Return the action items; `before` has the earlier nights, newest first.
 
@@ -91,7 +92,7 @@ def matters_of(
         nights = days_of(since, report.night)
         if kind != "parked" or nights > 1:
             lines = (reasons or {}).get(sheet.campaign or "", ())
-            matter = _matter(sheet, kind, board, place, lines)
+            matter = _matter(sheet, kind, lines, _said(sheet, kind, board, place, price))
             found.append(replace(matter, since=since, nights=nights))
     return sorted(found, key=lambda one: (ORDER.index(one.kind), -one.nights, one.sheet))
 
@@ -174,9 +175,8 @@ def _is_same(sheet: SheetReport, then: SheetReport) -> bool:
 def _matter(
     sheet: SheetReport,
     kind: Outcome,
-    board: str | None,
-    place: str | None,
     reasons: Sequence[str],
+    said: tuple[str, str, str | None, str],
 ) -> Matter:
     told = sorted({*sheet.problems, *sheet.needing, f"{sheet.rows.get('total', 0)}"})
     if kind == "parked":
@@ -184,7 +184,7 @@ def _matter(
     # The ledger has reasons for these rows, which say more than their ids.
     lines = reasons or sheet.problems or sheet.needing
     whole = max(len(lines), needing_of(sheet) if kind == "needs-person" else 0)
-    title, button, link, command = _said(sheet, kind, board, place)
+    title, button, link, command = said
     return Matter(
         mark=f"{kind}:{_mark(sheet.name)}:{_mark(*told)}",
         kind=kind,
@@ -230,7 +230,11 @@ def _line(sheet: SheetReport, line: str, *, to_type: bool) -> str:
 
 
 def _said(
-    sheet: SheetReport, kind: Outcome, board: str | None, place: str | None
+    sheet: SheetReport,
+    kind: Outcome,
+    board: str | None,
+    place: str | None,
+    price: CreditPrice | None,
 ) -> tuple[str, str, str | None, str]:
     """Return the title, the label and link of the button, and the command without a board."""
     path = f"{place.rstrip('/')}/{sheet.sheet}" if place else sheet.sheet
@@ -244,9 +248,9 @@ def _said(
     if kind == "not-approved":
         videos = sheet.rows.get("total", 0)
         what = count(videos, "video") if videos else "A plan"
-        price = f" for {in_credits(sheet.asked)}" if sheet.asked is not None else ""
-        title = f"{what}{price} {'wait' if videos > 1 else 'waits'} for your approval"
-        label, link = f"Review and approve{price}", sheet.link or page
+        costs = f" for {in_credits(sheet.asked, price)}" if sheet.asked is not None else ""
+        title = f"{what}{costs} {'wait' if videos > 1 else 'waits'} for your approval"
+        label, link = f"Review and approve{costs}", sheet.link or page
         return title, label, link, suggest_run(path, campaign)
     if kind == "parked":
         title, link = f"{campaign} makes no progress", page or sheet.link

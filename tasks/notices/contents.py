@@ -52,7 +52,7 @@ from callsheet.tasks.notices.action_items import (
 from callsheet.tasks.runtime.errors import CallsheetError, shorten
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.store.addresses import Places
-from callsheet.tasks.values.amounts import say_date
+from callsheet.tasks.values.amounts import CreditPrice, say_date
 
 log = logging.getLogger("callsheet.notices")
 #: Pictures in an email: two rows of three.
@@ -62,10 +62,18 @@ SOON = 48 * 3600.0
 
 
 async def gather(
-    ledger: Ledger, inbox: Inbox, report: NightReport, before: Sequence[NightReport], *, now: float
+    ledger: Ledger,
+    inbox: Inbox,
+    report: NightReport,
+    before: Sequence[NightReport],
+    *,
+    now: float,
+    price: CreditPrice | None = None,
 ) -> Contents:
     """Return the content of a digest; its videos have no pictures yet."""
-    return await ledger.read(_gathered, inbox=inbox, report=report, before=before, now=now)
+    return await ledger.read(
+        _gathered, inbox=inbox, report=report, before=before, now=now, price=price
+    )
 
 
 def _gathered(
@@ -75,6 +83,7 @@ def _gathered(
     report: NightReport,
     before: Sequence[NightReport],
     now: float,
+    price: CreditPrice | None,
 ) -> Contents:
     board, sheets, lines = inbox.board, [], []
     reasons: dict[str, Sequence[str]] = {}
@@ -103,7 +112,12 @@ def _gathered(
         night=date.fromisoformat(report.night),
         zone=report.zone,
         lines=tuple(lines),
-        matters=tuple(matters_of(counted, before, board=board, place=inbox.place, reasons=reasons)),
+        matters=tuple(
+            matters_of(
+                counted, before, board=board, place=inbox.place, reasons=reasons, price=price
+            )
+        ),
+        credit_price=price,
         videos=tuple(shown),
         more_videos=max(0, sum(len(one.delivered) for one in sheets) - len(shown)),
         charged=report.charged,

@@ -125,7 +125,8 @@ async def _write_digest(
         return
     night = merged(new)
     before = [one for one in nights if one.night < night.night]
-    contents = await gather(ledger, inbox, night, before, now=now)
+    price = settings.credit_price
+    contents = await gather(ledger, inbox, night, before, now=now, price=price)
     tells, last = about(night, contents.matters), About.read(told.about) if told else None
     # Ordered by their ends, not by when they were sent: a clock may be set back.
     noted = replace(tells, told={one.night: one.ended_at for one in nights}).as_text()
@@ -141,7 +142,7 @@ async def _write_digest(
     # A second digest of a night has other content than the first.
     again = last is not None and last.night == night.night
     videos = await with_pictures(ledger, settings, contents.videos)
-    letter = digest_letter(replace(contents, videos=videos, credit_price=settings.credit_price))
+    letter = digest_letter(replace(contents, videos=videos))
     window = f"{night.night} {tells.as_text()}" if again else night.night
     await kept("digest", letter, window=window)
 

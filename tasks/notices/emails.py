@@ -16,7 +16,7 @@ from callsheet.tasks.nights.calendar import read_zone
 from callsheet.tasks.notices.action_items import CampaignFigures, Contents, Letter, Matter, longest
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.runtime.redact import one_line
-from callsheet.tasks.values.amounts import as_text, count, in_credits
+from callsheet.tasks.values.amounts import CreditPrice, as_text, count, in_credits, in_table
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -84,7 +84,7 @@ def _words(contents: Contents, subject: str, *, sample: bool) -> dict[str, Any]:
     }
 
 
-def _notes(line: CampaignFigures) -> list[str]:
+def _notes(line: CampaignFigures, price: CreditPrice | None) -> list[str]:
     """Return the notes next to the figures of a campaign."""
     needing = f"{count(line.needing, 'video')} {'needs' if line.needing == 1 else 'need'} you"
     notes = {
@@ -92,7 +92,7 @@ def _notes(line: CampaignFigures) -> list[str]:
         f"{line.under_way:,} under way": line.under_way,
         **dict.fromkeys(_named(line), True),
         _SAID.get(line.outcome, ""): line.outcome in _SAID,
-        f"{as_text(line.per_kept)} a kept video": line.per_kept is not None,
+        f"{in_table(line.per_kept, price)} a kept video": line.per_kept is not None,
     }
     return [words for words, is_so in notes.items() if is_so]
 
@@ -112,11 +112,11 @@ def _named(line: CampaignFigures) -> list[str]:
     ]
 
 
-def _more_to_pay(line: CampaignFigures) -> str:
+def _more_to_pay(line: CampaignFigures, price: CreditPrice | None) -> str:
     """Return the forecast cost if it is more than what is charged and reserved, else nothing."""
     if line.forecast is None or line.forecast <= line.charged + line.reserved:
         return ""
-    return f"{as_text(line.forecast)} when all are made"
+    return f"{in_table(line.forecast, price)} when all are made"
 
 
 def _short(contents: Contents) -> str:
@@ -221,7 +221,7 @@ def verdict_of(contents: Contents) -> str:
     """Return the result: videos ready, videos that need attention, credits."""
     lines = told_of(contents)
     if len(lines) == 1:
-        return f"{lines[0].name}: {', '.join(_of_one(lines[0], contents.matters))}"
+        return f"{lines[0].name}: {', '.join(_of_one(lines[0], contents))}"
     if not lines:
         rest = count(len(contents.lines), "campaign")
         what = f"{rest} as {'it was' if len(contents.lines) == 1 else 'they were'}"
@@ -248,10 +248,12 @@ def _is_told(line: CampaignFigures, matters: Sequence[Matter]) -> bool:
     )
 
 
-def _of_one(line: CampaignFigures, matters: Sequence[Matter]) -> list[str]:
-    titles = {matter.kind: matter.title for matter in matters if matter.sheet == line.sheet}
+def _of_one(line: CampaignFigures, contents: Contents) -> list[str]:
+    matters = (matter for matter in contents.matters if matter.sheet == line.sheet)
+    titles = {matter.kind: matter.title for matter in matters}
     waiting, broken = titles.get("not-approved", ""), titles.get("invalid", "")
-    charged = in_credits(line.charged if line.budget is None else line.budget)
+    limit = line.charged if line.budget is None else line.budget
+    charged = in_credits(limit, contents.credit_price)
     of_budget = "" if line.budget is None else f"{as_text(line.charged)} of "
     said = {
         f"{line.ready:,} of {count(line.total, 'video')} ready": line.total and not waiting,

@@ -86,8 +86,18 @@ def in_credits(amount: Decimal | None, price: CreditPrice | None = None) -> str:
 
     With the price of a credit it is in money too, unless it is none: `45 credits (5.40 USD)`.
     """
-    words = f"{as_text(amount)} credit{'' if amount == 1 else 's'}"
+    unit = "credit" if amount == 1 else "credits"
+    return with_money(f"{as_text(amount)} {unit}", amount, price)
+
+
+def with_money(words: str, amount: Decimal | None, price: CreditPrice | None) -> str:
+    """Return what is said of an amount of credits, with its money behind it, unless it is none."""
     return f"{words} ({price.words(amount)})" if price and amount else words
+
+
+def in_table(amount: Decimal | None, price: CreditPrice | None) -> str:
+    """Return an amount for a column of credits: `45 (5.40 USD)`, or `-` for none."""
+    return "-" if amount is None else with_money(as_text(amount), amount, price)
 
 
 # What a credit costs in money, as `0.12 USD`.

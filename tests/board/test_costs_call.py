@@ -39,9 +39,10 @@ async def test_costs_are_those_of_the_command(board: OpenBoard, by: By) -> None:
 
 
 async def test_pages_say_credits_in_money_too(board: OpenBoard) -> None:
-    browser = await board.form("viewer")
-    assert "1.44 USD" in (await browser.get("/c/spring")).text
-    assert "1.44 USD" in (await browser.get("/costs")).text
+    browser = await board.form("admin")
+    pages = ("", "c/spring", "c/spring/report", "c/spring/rows/a", "costs")
+    for page in (*pages, "c/spring/videos"):
+        assert "1.44 USD" in (await browser.get(f"/{page}")).text, page
 
 
 async def test_the_price_and_the_time_count(open_board: OpenBoard) -> None:

@@ -101,6 +101,7 @@ def test_charges_are_in_money_too_where_a_credit_has_a_price() -> None:
     letter = digest_letter(replace(FULL, credit_price=CreditPrice(Decimal("0.5"), "EUR")))
     for told in (seen(letter.html), letter.text):
         assert "6 credits (3.00 EUR) this night" in told
+        assert "4 (2.00 EUR) a kept video" in told
     assert "6 credits (3.00 EUR) in this run" in letter.short
     assert "EUR" not in digest_letter(FULL).text
 
