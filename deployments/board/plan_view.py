@@ -74,6 +74,8 @@ def shown_plan(
         "counts": {name: seen.counts[name] for name in ACTIONS if seen.counts.get(name)},
         "total": total,
         "later": credits.get("later"),
+        "rounds": parse_credits((total or 0) + (credits.get("later") or 0)),
+        "most": credits.get("most"),
         "unpriced": seen.document.get("credits", {}).get("unpriced") or 0,
         "budget": credits.get("budget"),
         "left": left,

@@ -22,6 +22,7 @@ from callsheet.tasks.campaign.values import Canary, Plan, PlanLine
 from callsheet.tasks.campaign.waits import hold_back
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, paid_elsewhere
+from callsheet.tasks.ledger.costs import usual_charges
 from callsheet.tasks.ledger.deliveries import verdicts_of
 from callsheet.tasks.ledger.diff import RowDiff, diff_row, diff_sheet
 from callsheet.tasks.ledger.earlier_takes import EarlierTake, refused_rows, say_held
@@ -36,7 +37,7 @@ from callsheet.tasks.runtime.errors import Problem, SheetError, SpendRefused
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import from_micro
-from callsheet.tasks.values.briefs import VARIANT_OF, Brief, Json, brand_of
+from callsheet.tasks.values.briefs import CREATE, VARIANT_OF, Brief, Json, brand_of
 from callsheet.tasks.values.edits import OPERATIONS, Edits, made_by
 
 #: The fields that define a kind of row, with its operation.
@@ -79,6 +80,7 @@ def plan_of_sheet(
         plan = hold_back(replace(plan, lines=tuple(lines)), choose=False)
     if not plan.spending:
         return plan
+    plan = with_usual_charges(connection, plan)
     if number is not None:
         plan = with_like_videos(connection, number, plan, sheet)
     if sheet.read_at is not None and any(line.deliver_by for line in plan.spending):
@@ -86,6 +88,20 @@ def plan_of_sheet(
     wanted = wanted_of(sheet.briefs, {line.row for line in plan.spending})
     found = paid_elsewhere(connection, number, wanted, sandbox=options.sandbox)
     return replace(plan, elsewhere=tuple(found))
+
+
+def with_usual_charges(connection: Connection, plan: Plan) -> Plan:
+    """Return the plan with what edits and clips like its own were charged before."""
+
+    def operation(line: PlanLine) -> str:
+        return OPERATIONS[line.edit_of] if line.edit_of else line.operation
+
+    wanted = {operation(line) for line in plan.spending} - {CREATE}
+    usual = usual_charges(connection, wanted, sandbox=plan.sandbox)
+    if not usual:
+        return plan
+    lines = (line._replace(usual=usual.get(operation(line))) for line in plan.lines)
+    return replace(plan, lines=tuple(lines))
 
 
 def wanted_of(briefs: Iterable[Brief], rows: Collection[str]) -> list[tuple[str, str]]:

@@ -103,6 +103,7 @@ def _line_document(line: PlanLine) -> dict[str, object]:
         "adopts": line.found._asdict() if line.found else None,
         "tags": list(line.tags),
         **({"was": line.was} if line.was else {}),
+        **({} if line.usual is None else {"usual": as_number(line.usual)}),
         **({"take": line.base or line.take} if line.base or line.take or line.nth else {}),
         **(_row_document(line) if line.nth else {}),
     }

@@ -17,7 +17,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from callsheet.tasks.campaign.values import Plan, PlanLine, RunOutcome
-from callsheet.tasks.campaign.waits import waiting_lines, waits_for_videos, wave_of
+from callsheet.tasks.campaign.waits import later, waiting_lines, waits_for_videos, wave_of
 from callsheet.tasks.ledger.audit_log import restored_since
 from callsheet.tasks.ledger.campaigns import Campaign, tally_of
 from callsheet.tasks.ledger.diff import ACTIONS
@@ -247,6 +247,8 @@ def _videos(plan: Plan) -> str:
         words += f"; {count(dated, 'row waits for its date', 'rows wait for their dates')}"
     for number, waiting in groupby(waiting_lines(plan), key=lambda line: wave_of(line.why) or 0):
         words += f"; {_waiting(plan, number, list(waiting))}"
+    if plan.spending and (more := later(plan)):
+        words += f"; {in_credits(plan.total + more, plan.credit_price)} for all rounds"
     if actions["none"]:
         words += f"; {actions['none']:,} delivered before, 0 credits"
     return words

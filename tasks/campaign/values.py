@@ -87,6 +87,8 @@ class PlanLine(NamedTuple):
     verdict: str | None = None
     #: What of its video is edited, where that is enough.
     edit_of: EditOf | None = None
+    #: What edits or clips like it were charged before, where there were some: their median.
+    usual: Decimal | None = None
     #: The video that it takes over, or would if that were possible.
     found: FoundVideo | None = None
     #: The id of the row that a matrix made it from.
@@ -119,14 +121,20 @@ class PlanLine(NamedTuple):
 
     @property
     def words(self) -> str | None:
-        """Why it happens; an edit also says what is reserved for it, since it has no quote."""
-        if self.edit_of is None or not self.spends or "; not quoted" in (self.why or ""):
+        """Why it happens, and what edits and clips like it usually cost, which have no quote.
+
+        An edit also says what is reserved for it.
+        """
+        usually = "" if self.usual is None else f"usually {in_credits(self.usual)}"
+        if not self.spends or "; not quoted" in (self.why or ""):
             return self.why
+        if self.edit_of is None:
+            return "; ".join(filter(None, (self.why, usually))) or None
         if self.priced is None:
-            return f"{self.why}; not quoted"
+            return f"{self.why}; not quoted" + (f": {usually}" if usually else "")
         limit = "the price of a new video" if self.max_credits is None else "its max_credits"
         reserved = f"{in_credits(self.priced)} reserved, {limit}; it may cost more"
-        return f"{self.why}; not quoted: {reserved}"
+        return f"{self.why}; not quoted: {'; '.join(filter(None, (usually, reserved)))}"
 
     @property
     def on_hold(self) -> bool:

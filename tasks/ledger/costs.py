@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from statistics import median
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, asc, desc, false, func, or_, select
 
 from callsheet.tasks.ledger.row_history import STRIDE
-from callsheet.tasks.ledger.schema import campaigns, events, rows, takes
+from callsheet.tasks.ledger.schema import calls, campaigns, events, rows, takes
 from callsheet.tasks.values.amounts import from_micro
 
 
@@ -87,6 +88,34 @@ def charged_in(connection: Connection, wanted: CostsOf) -> Decimal:
     """Return what all takes that count were charged."""
     query = select(func.coalesce(func.sum(takes.c.charged), 0)).select_from(_TAKES)
     return from_micro(int(connection.scalar(query.where(_counts(wanted))) or 0))
+
+
+#: So many charges of one operation say what is usual, at least and at most: the newest.
+TELLING, NEWEST = 3, 1000
+
+
+def usual_charges(
+    connection: Connection, operations: Iterable[str], *, sandbox: bool
+) -> dict[str, Decimal]:
+    """Return what is usually charged for edits and clips, which have no quote, by operation.
+
+    It is the median of what those that were delivered were charged, over all campaigns.
+    """
+    query = (
+        select(takes.c.charged)
+        .join(calls, calls.c.take_id == takes.c.id)
+        .join(campaigns, campaigns.c.id == takes.c.campaign_id)
+        .where(takes.c.delivered_at.is_not(None), takes.c.charged.is_not(None), _is_of(sandbox))
+        .order_by(takes.c.id.desc())
+        .limit(NEWEST)
+    )
+    found = {one: connection.scalars(query.where(calls.c.operation == one)) for one in operations}
+    charges = {operation: list(several) for operation, several in found.items()}
+    return {
+        operation: from_micro(round(median(several)))
+        for operation, several in charges.items()
+        if len(several) >= TELLING
+    }
 
 
 def headers_of_all(connection: Connection, *, sandbox: bool) -> set[str]:

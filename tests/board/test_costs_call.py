@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.costs import GROUPINGS, By, costs
 from callsheet.tasks.ledger.costs import CostsOf
+from callsheet.tasks.ledger.plans import begin_plan, finish_plan
 from callsheet.tasks.values.amounts import parse_credit_price
 from tests.board.conftest import OpenBoard, board_at
+from tests.board.test_variants import line
 from tests.campaigns import Stage, brief
 from tests.databases import lay_ledger
 
@@ -43,6 +47,25 @@ async def test_pages_say_credits_in_money_too(board: OpenBoard) -> None:
     pages = ("", "c/spring", "c/spring/report", "c/spring/rows/a", "costs")
     for page in (*pages, "c/spring/videos"):
         assert "1.44 USD" in (await browser.get(f"/{page}")).text, page
+
+
+async def test_a_plan_says_a_part_of_a_credit_in_money_too(board: OpenBoard) -> None:
+    """Its document has numbers, and no exact amounts."""
+    credits = {"total": 12.5, "later": 24.5, "most": 25.5, "unpriced": 0, "budget": None}
+    rows = [line("c", None, quoted=12.5), line("d", None, quoted=24.5, action="wait")]
+    document = {"rows": rows, "credits": credits, "retry_failed": 1, "retiring": []}
+
+    def change(one: Connection) -> None:
+        begin_plan(one, "p", kind="run", campaign="spring", terms={}, by="Ann", at=1.0)
+        told = {"document": document, "total": Decimal("12.5"), "expires_at": 1e10}
+        finish_plan(one, "p", campaign="spring", **told)
+
+    await board.ledger.write(change)
+    page = (await (await board.form("approver")).get("/plans/p")).text
+
+    assert "Approve 1 row for 12.5 credits (1.50 USD)" in page
+    assert "24.5 credits (2.94 USD) more: 37 credits (4.44 USD) for all rounds" in page
+    assert "at most 25.5 credits (3.06 USD)" in page
 
 
 async def test_the_price_and_the_time_count(open_board: OpenBoard) -> None:

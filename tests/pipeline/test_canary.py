@@ -55,6 +55,7 @@ def test_one_video_is_made_and_the_others_once_it_is_kept(
         row: one["reason"] for row, one in rows.items() if one["state"] == "held"
     } == dict.fromkeys(("r002", "r003", "r004"), "waits for the test video r001")
     assert "3 rows wait until you keep the first video of their kind, then 45 credits" in first.err
+    assert "60 credits for all rounds" in first.err
     assert f"if these are good, `callsheet approve {name} --run` keeps them" in first.err
     # All went as planned.
     assert "need attention" not in first.err

@@ -101,6 +101,24 @@ def test_an_edit_changes_the_video_and_is_delivered_as_a_take_of_its_own(
     assert again.json["credits"]["charged_this_run"] == 0
 
 
+def test_a_plan_says_what_edits_like_its_own_were_charged_once_there_were_three(
+    desk: Desk, name: str
+) -> None:
+    make(desk, name)
+    said, charged = [], []
+    for title in ("Summer", "Autumn", "Winter", "Year"):
+        sheet = sheet_of(desk, name, title=title)
+        (planned,) = desk.call("plan", sheet, "--json").json["rows"]
+        said.append(planned.get("usual"))
+        if title != "Year":
+            charged.append(desk.run(sheet, "--yes").json["credits"]["charged_this_run"])
+
+    assert said == [None, None, None, sorted(charged)[1]]
+    shown = desk.call("plan", sheet).out
+    assert f"not quoted: usually {said[-1]} credit" in " ".join(shown.split())
+    assert "20 credits reserved, the price of a new video" in planned["why"]
+
+
 def test_a_row_or_a_sheet_may_ask_for_a_new_video_instead(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
