@@ -217,7 +217,9 @@ class Settings(BaseModel):
         board="Budget of a day",
     )
     month_budget: Amount | None = _setting(
-        None, "credits that all campaigns of the ledger may cost in a calendar month (UTC)"
+        None,
+        "credits that all campaigns of the ledger may cost in a calendar month (UTC)",
+        board="Budget of a month",
     )
     cost_center_budgets: Amounts = _setting(
         "", "credits that a cost center may cost in total: marketing=500,sales=200"

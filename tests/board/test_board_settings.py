@@ -48,6 +48,7 @@ async def test_what_is_set_counts_at_once_and_is_audited(open_board: OpenBoard) 
     [
         ("credit_price", "cheap", "is not the price of a credit"),
         ("day_budget", "-5", "is not an amount of credits."),
+        ("month_budget", "-5", "is not an amount of credits."),
         ("keep_at_service", "soon", "write it like"),
         ("links", "public ftp://x", "presigned 7d"),
         ("links", "presigned 7d", "s3://"),
