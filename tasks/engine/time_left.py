@@ -64,8 +64,7 @@ class _Renders:
 
 
 def _bounds(lengths: list[float]) -> tuple[float, float] | None:
-    """Return the shortest and the longest, without a twentieth that took exceptionally long."""
-    return (min(lengths), sorted(lengths)[-1 - len(lengths) // 20]) if lengths else None
+    return (min(lengths), max(lengths)) if lengths else None
 
 
 class TimeLeft:
