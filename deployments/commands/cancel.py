@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 
 from callsheet.deployments.at import At
-from callsheet.deployments.commands.options import sandbox_for, settings_of
+from callsheet.deployments.commands.options import sandbox_for
 from callsheet.deployments.commands.reading import campaign_and_words, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import consent, plain, state_text, table, tell
@@ -107,12 +107,12 @@ def _row(one: Ending) -> CancelledRow:
 
 def main(args: Namespace) -> int:
     """Ask, cancel, and say for every row what was released, or why it could not be."""
-    show = partial(_show, price=settings_of(args).credit_price)
     with sandbox_for(args):
-        return tell(args, run_command(_main(args)), show)
+        found, price = run_command(_main(args))
+        return tell(args, found, partial(_show, price=price))
 
 
-async def _main(args: Namespace) -> Cancelled:
+async def _main(args: Namespace) -> tuple[Cancelled, CreditPrice | None]:
     async with reading(args) as at:
         campaign, named = await campaign_and_words(args, at)
         rows, select = named or None, args.select
@@ -124,7 +124,8 @@ async def _main(args: Namespace) -> Cancelled:
         if not ask.is_whole:
             # The rows that were shown, whatever a selection would choose by now.
             rows, select = plan.named("cancel", "none"), None
-        return await cancel_rows(at, campaign.name, rows, select)
+        found = await cancel_rows(at, campaign.name, rows, select)
+        return found, at.settings.credit_price
 
 
 async def _ask(args: Namespace, plan: Plan, *, whole: bool) -> None:

@@ -18,6 +18,8 @@ from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.flows.nightly_run import hold_night
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import OpenRuns, Run
+from callsheet.tasks.ledger.board_settings import in_force
+from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.nights.inboxes import Inbox, find_inboxes, with_terms
 from callsheet.tasks.nights.reports import BY_GRAVITY, NightReport, SheetReport, names_of
 from callsheet.tasks.notices.action_items import needing_of
@@ -67,6 +69,8 @@ async def _sweep(args: Namespace, settings: Settings, inboxes: Sequence[Inbox]) 
     signals = _Signals()
     reports: list[NightReport] = []
     faults: dict[str, CallsheetError] = {}
+    async with await open_ledger(settings.ledger) as ledger:
+        settings = await ledger.read(in_force, settings=settings)
     with on_signal(signals.stop):
         for inbox in inboxes:
             if signals.stopped:

@@ -72,7 +72,7 @@ def _main(args: Namespace) -> int:
     shown = replace(plan, elsewhere=()) if match.refusal else plan
     show_table(shown, console, whole=args.all)
     if seen is not None:
-        show_drift(seen, console, settings.credit_price)
+        show_drift(seen, console, plan.credit_price)
     advice, notes = ([str(one) for one in found] for found in (sheet.advice, sheet.notes))
     document = {**plan_document(plan), "advice": advice, "notes": notes, "exit": 0}
     if seen is not None:

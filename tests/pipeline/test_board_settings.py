@@ -53,16 +53,18 @@ def test_commands_obey_it(desk: Desk, name: str) -> None:
     for command in (("costs",), ("status", name), ("explain", "r001"), ("retake", name, "r001")):
         said = desk.call(*command)
         assert "7.50" in said.out + said.err, command
+    assert "names is set on the board by Ada" in desk.call("doctor").out
 
 
-def test_a_budget_of_a_day_holds_and_ends(desk: Desk, name: str) -> None:
+@pytest.mark.parametrize("budget", ["day_budget", "month_budget"])
+def test_a_budget_holds_and_ends(desk: Desk, name: str, budget: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
-    set_all(desk, day_budget="10")
+    set_all(desk, **{budget: "10"})
 
     held = desk.run(sheet)
 
     assert (held.status, held.json["rows"]) == (3, {"total": 1, "held": 1})
-    set_all(desk, day_budget="20")
+    set_all(desk, **{budget: "20"})
     assert desk.run(sheet).status == 0
 
 
@@ -75,15 +77,16 @@ def test_videos_are_pruned_after_the_days_that_it_says(desk: Desk, name: str) ->
 
 
 def test_a_nightly_run_obeys_it(desk: Desk, name: str) -> None:
-    set_all(desk, names=NAMES)
+    set_all(desk, names=NAMES, credit_price="0.50 USD")
     (desk.folder / "inbox").mkdir()
     sheet = desk.folder / "inbox" / f"{name}.csv"
     sheet.write_text(simple_sheet(1))
     os.utime(sheet, (time.time() - 1000,) * 2)
 
-    done = desk.call("nightly", "inbox", "--approve-up-to", "100", "--json")
+    done = desk.call("nightly", "inbox", "--approve-up-to", "100")
 
     assert done.status == 0, done.err
+    assert "7.50" in done.out
     assert stored(desk) == {f"{name}/r001_by_board.mp4"}
 
 
