@@ -59,7 +59,8 @@ def filter_in(query: QueryParams, *also: str, guest: bool = False) -> RowFilter:
     """Read which rows an address asks for; raise ProblemDetails 422 or BadInput for no sense.
 
     A name that is neither a filter nor in `also` is refused. What stands several times, or for
-    states with commas between, is alternatives. A guest selects by nothing that no page shows them.
+    states with commas between, is alternatives, while selections must all hold. A guest selects by
+    nothing that no page shows them.
     """
     refuse_unknown(query, (*FILTERS, SELECT, *also))
     if guest and SELECT in query:

@@ -237,7 +237,7 @@ def _file(named: str) -> bytes:
         return Path(named).expanduser().read_bytes()
     except OSError as error:
         words = f"{named}: {error.strerror or error}; no link was made"
-        raise BadInput(words, remedy="name a picture with --logo") from error
+        raise BadInput(words, remedy="name a picture: --logo FILE") from error
 
 
 def _day(said: str | None) -> date | None:

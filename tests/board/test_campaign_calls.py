@@ -62,7 +62,7 @@ ROWS = {
     "row=r1&row=r4": "r1 r4",
     "select=r0,r3,review:none": "r0 r3",
     "state=delivered&select=tag:e*,!r0": "r2",
-    "row=r1&select=R4": "r1 r4",
+    "row=r1&row=r4&select=R4": "r4",
     "video=false": "r4",
     "state=&tag=&review=&q=&flagged=&video=&takes=&since=&until=&sort=": "r0 r1 r2 r3 r4",
     "sort=since&limit=500&state=planned": "r4",
