@@ -47,6 +47,7 @@ async def page(open_board: OpenBoard) -> httpx.Response:
     return await confirm(browser, await upload(browser, "own.csv", BARE))
 
 
+@pytest.mark.merge
 async def test_a_bare_sheet_gets_a_tool_and_its_fields(
     open_board: OpenBoard, page: httpx.Response
 ) -> None:

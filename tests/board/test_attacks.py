@@ -51,6 +51,7 @@ async def test_whoever_never_ends_a_head_is_sent_away(open_board: OpenBoard, bef
     writer.close()
 
 
+@pytest.mark.merge
 async def test_connections_that_say_nothing_shut_nobody_out(open_board: OpenBoard) -> None:
     where = urlsplit(open_board.origin)
     async with AsyncExitStack() as many:
@@ -412,6 +413,7 @@ async def test_every_answer_has_its_headers(open_board: OpenBoard) -> None:
     assert all(answer.headers["cache-control"] == "no-store" for answer in private)
 
 
+@pytest.mark.merge
 async def test_another_site_gets_no_leave_to_read(open_board: OpenBoard) -> None:
     asked = {
         "origin": "https://evil.example",
@@ -423,6 +425,7 @@ async def test_another_site_gets_no_leave_to_read(open_board: OpenBoard) -> None
     assert not any(name.startswith("access-control") for name in answer.headers)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("path", ["/people/invite", "/people/revoke", "/logout", "/people/links"])
 async def test_a_look_changes_nothing(path: str, open_board: OpenBoard) -> None:
     browser = await open_board.form("admin")
@@ -431,6 +434,7 @@ async def test_a_look_changes_nothing(path: str, open_board: OpenBoard) -> None:
     assert (await browser.get("/")).url.path == "/"
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("header", ["x-http-method-override", "x-method-override", "x-http-method"])
 async def test_a_method_is_what_it_is(header: str, open_board: OpenBoard) -> None:
     headers = {header: "DELETE"}
@@ -614,6 +618,7 @@ async def test_a_number_without_end_in_a_form_is_refused(
     assert (await browser.post(path, data=sent)).status_code == 422
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("seen", ["inf.inf", "nan.nan", "1e400.1", "-5.-5", "9.", "x"])
 async def test_a_cookie_that_says_when_somebody_was_here_is_no_fault(
     seen: str, open_board: OpenBoard
@@ -624,6 +629,7 @@ async def test_a_cookie_that_says_when_somebody_was_here_is_no_fault(
     assert (await browser.get("/c/spring/videos")).status_code == 200
 
 
+@pytest.mark.merge
 async def test_a_name_that_no_machine_has_is_no_fault(tmp_path: Path) -> None:
     hosts = ("a" * 3000 + ".example", "b." * 1500, "ü" * 300, "xn--" + "z" * 80, "[::1", "a..b")
     for private in ("no", "yes"):
@@ -662,6 +668,7 @@ async def test_a_cookie_of_another_program_here_logs_nobody_out(
 STREAMS = ("/api/v1/campaigns/spring/events?after=now", "/c/spring/live")
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("path", STREAMS)
 async def test_one_person_cannot_take_all_streams(path: str, open_board: OpenBoard) -> None:
     await Stage.set(open_board.ledger, brief("a"))

@@ -28,6 +28,7 @@ async def audited(board: OpenBoard) -> list[str | None]:
     return [act.words for act in await board.ledger.read(acts_of, limit=9) if act.act == "set"]
 
 
+@pytest.mark.merge
 async def test_what_is_set_counts_at_once_and_is_audited(open_board: OpenBoard) -> None:
     browser = await open_board.form("admin")
 
@@ -145,6 +146,7 @@ async def test_names_are_tried_without_scripts(open_board: OpenBoard) -> None:
     assert await kept(open_board) == {}
 
 
+@pytest.mark.merge
 async def test_names_are_tried_as_they_are_typed(open_board: OpenBoard, chromium: Browser) -> None:
     await Stage.set(open_board.ledger, brief("a"), brief("b", "Milk"))
     page = await (await open_board.logged_in(chromium, "admin")).new_page()

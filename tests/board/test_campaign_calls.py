@@ -28,6 +28,7 @@ async def spring(board: OpenBoard, rows: int = 5) -> Stage:
     return stage
 
 
+@pytest.mark.merge
 async def test_campaigns_tell_counts_credits_and_budget(open_board: OpenBoard) -> None:
     assert (await open_board.viewer.get(API)).json() == {"campaigns": [], "next": None}
     stage = await spring(open_board)
@@ -69,6 +70,7 @@ ROWS = {
 }
 
 
+@pytest.mark.merge
 async def test_rows_are_found_by_their_address_page_by_page(open_board: OpenBoard) -> None:
     await spring(open_board)
     await decide(open_board, "r1", "keep")
@@ -99,6 +101,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
+@pytest.mark.merge
 async def test_what_cannot_be_answered_is_refused_with_a_sentence(open_board: OpenBoard) -> None:
     await spring(open_board, 1)
     for path, status in REFUSED:
@@ -135,6 +138,7 @@ async def decide(
     return await board.clients[by].post(f"{API}/spring/rows/{row}/review", json=asked)
 
 
+@pytest.mark.merge
 async def test_the_first_verdict_stands_and_the_second_is_told_whose_it_is(
     open_board: OpenBoard,
 ) -> None:
@@ -181,6 +185,7 @@ async def test_what_is_no_verdict_changes_nothing(open_board: OpenBoard) -> None
     assert one["videos"]["none"] == 4
 
 
+@pytest.mark.merge
 async def test_all_that_match_are_decided_on_but_what_came_later(open_board: OpenBoard) -> None:
     stage = await spring(open_board)
     await decide(open_board, "r0", "reject")
@@ -229,6 +234,7 @@ async def some(events: AsyncIterator[dict[str, Any]], count: int) -> list[dict[s
     return [await asyncio.wait_for(anext(events), 10) for _ in range(count)]
 
 
+@pytest.mark.merge
 async def test_events_are_told_as_they_come_and_from_the_last_one_on(
     open_board: OpenBoard,
 ) -> None:

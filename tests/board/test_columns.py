@@ -57,6 +57,7 @@ async def uploaded(who: httpx.AsyncClient, text: str, **more: object) -> dict[st
     return dict(answer.json())
 
 
+@pytest.mark.merge
 async def test_headers_are_confirmed_once_and_the_next_sheet_goes_to_its_plan(
     open_board: OpenBoard,
 ) -> None:
@@ -147,6 +148,7 @@ async def test_what_was_confirmed_is_changed(open_board: OpenBoard) -> None:
     assert "Internal no is left out" in plan.text
 
 
+@pytest.mark.merge
 async def test_a_header_that_is_not_mapped_stays_and_other_headers_are_asked_for(
     open_board: OpenBoard,
 ) -> None:
@@ -227,6 +229,7 @@ AGENCY = (
 )
 
 
+@pytest.mark.merge
 async def test_every_column_can_be_chosen_and_the_first_row_is_shown_before_it_is_stored(
     open_board: OpenBoard,
 ) -> None:

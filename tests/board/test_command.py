@@ -39,6 +39,7 @@ def board(desk: Desk, *words: str) -> Iterator[tuple[dict[str, Any], Process]]:
         process.communicate(timeout=60)
 
 
+@pytest.mark.merge
 def test_it_prints_where_it_is_and_how_to_come_in(desk: Desk) -> None:
     with board(desk) as (ready, _):
         assert ready.keys() == {"url", "login", "token"}
@@ -68,6 +69,7 @@ def test_it_stops_in_order(number: int, desk: Desk) -> None:
         assert probe.connect_ex((host, int(port))) != 0
 
 
+@pytest.mark.merge
 def test_streams_of_events_do_not_hold_it_up(desk: Desk) -> None:
     desk.sheet("spring.csv", simple_sheet(8))
     with sandbox(desk.folder / "sandbox") as service:
@@ -87,6 +89,7 @@ def test_streams_of_events_do_not_hold_it_up(desk: Desk) -> None:
     assert "Traceback" not in out + err
 
 
+@pytest.mark.merge
 def test_the_admins_token_is_kept_and_made_anew_when_lost(desk: Desk) -> None:
     file = desk.folder / ".callsheet" / "board" / "token"
     with board(desk) as (first, _):
@@ -104,6 +107,7 @@ def test_the_admins_token_is_kept_and_made_anew_when_lost(desk: Desk) -> None:
             assert answer.status_code == status
 
 
+@pytest.mark.merge
 def test_an_admin_who_was_revoked_stays_out(desk: Desk) -> None:
     with board(desk):
         pass
@@ -113,6 +117,7 @@ def test_an_admin_who_was_revoked_stays_out(desk: Desk) -> None:
         assert ready["login"] is None
 
 
+@pytest.mark.merge
 def test_whoever_is_invited_beside_a_board_at_work_gets_in(desk: Desk) -> None:
     with board(desk) as (ready, _):
         words = ("invite", "Ben", "--role", "approver", "--allowance", "12.5", "--json")
@@ -187,6 +192,7 @@ def test_a_list_makes_no_ledger(words: str, desk: Desk) -> None:
     assert not (desk.folder / ".callsheet").exists()
 
 
+@pytest.mark.merge
 def test_beyond_this_machine_somebody_has_to_be_invited(desk: Desk) -> None:
     refused = desk.call("board", "--host", "0.0.0.0", "--port", "0")
     assert refused.status == 2
@@ -209,6 +215,7 @@ def test_an_address_that_is_said_is_the_one_there_is(desk: Desk) -> None:
         assert ready["login"].startswith("https://board.example/login?code=csb_")
 
 
+@pytest.mark.merge
 def test_it_hears_webhooks_where_they_are_configured(desk: Desk) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -244,6 +251,7 @@ def test_open_brings_a_browser_along_that_is_logged_in(desk: Desk) -> None:
         process.communicate(timeout=60)
 
 
+@pytest.mark.merge
 def test_a_run_with_a_sandbox_shares_that_of_the_board(desk: Desk) -> None:
     sheet = desk.sheet("tea.csv", simple_sheet(1))
     with board(desk, "--sandbox"):
@@ -260,6 +268,7 @@ def test_a_run_with_a_sandbox_shares_that_of_the_board(desk: Desk) -> None:
         assert "r001" in shown.out or words == "status tea"
 
 
+@pytest.mark.merge
 def test_two_runs_with_a_sandbox_take_turns(desk: Desk) -> None:
     first = desk.start("run", desk.sheet("one.csv", simple_sheet(2)), *TRIAL)
     second = desk.start("run", desk.sheet("two.csv", simple_sheet(2, title="two")), *TRIAL)

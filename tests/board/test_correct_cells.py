@@ -43,6 +43,7 @@ def address(page: httpx.Response, end: str) -> str:
     return re.findall(rf'"(/new/[^"/]+/{end})"', page.text)[0]
 
 
+@pytest.mark.merge
 async def test_a_workbook_is_corrected_downloaded_and_planned(open_board: OpenBoard) -> None:
     browser = await open_board.form("reviewer")
     asked = await upload(browser, "spring.xlsx", workbook())
@@ -186,6 +187,7 @@ async def test_pasted_rows_come_back_as_they_were_sent(open_board: OpenBoard) ->
     assert "\ufffd" not in page.text
 
 
+@pytest.mark.merge
 async def test_one_text_corrects_thousands_of_cells_whatever_is_in_them(
     open_board: OpenBoard,
 ) -> None:

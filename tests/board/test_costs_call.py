@@ -42,6 +42,7 @@ async def test_costs_are_those_of_the_command(board: OpenBoard, by: By) -> None:
     assert answer.json()["total"]["charged"] == 12
 
 
+@pytest.mark.merge
 async def test_pages_say_credits_in_money_too(board: OpenBoard) -> None:
     browser = await board.form("admin")
     pages = ("", "c/spring", "c/spring/report", "c/spring/rows/a", "costs")
@@ -49,6 +50,7 @@ async def test_pages_say_credits_in_money_too(board: OpenBoard) -> None:
         assert "1.44 USD" in (await browser.get(f"/{page}")).text, page
 
 
+@pytest.mark.merge
 async def test_a_plan_says_a_part_of_a_credit_in_money_too(board: OpenBoard) -> None:
     """Its document has numbers, and no exact amounts."""
     credits = {"total": 12.5, "later": 24.5, "most": 25.5, "unpriced": 0, "budget": None}
@@ -68,6 +70,7 @@ async def test_a_plan_says_a_part_of_a_credit_in_money_too(board: OpenBoard) -> 
     assert "at most 25.5 credits (3.06 USD)" in page
 
 
+@pytest.mark.merge
 async def test_the_price_and_the_time_count(open_board: OpenBoard) -> None:
     who = open_board.viewer
     none = {"videos": 0, "takes": 0, "retakes": 0, "charged": 0, "reserved": 0, "money": None}
@@ -77,6 +80,7 @@ async def test_the_price_and_the_time_count(open_board: OpenBoard) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("asked", "words"),
     [

@@ -50,6 +50,7 @@ async def acts(board: OpenBoard) -> list[tuple[str, str, str | None]]:
     return [(one.act, one.by, one.words) for one in found if one.act not in ("invite", "login")]
 
 
+@pytest.mark.merge
 async def test_the_page_says_when_an_inbox_is_due_and_paused(board: OpenBoard) -> None:
     browser = await board.form("admin")
     page = (await browser.get("/settings")).text
@@ -133,6 +134,7 @@ async def test_only_an_admin_steers_inboxes(board: OpenBoard, verb: str) -> None
     assert (await acts(board), board.board.asked) == ([], set())
 
 
+@pytest.mark.merge
 async def test_a_scan_now_makes_what_fits_the_limit_of_the_inbox(
     board: OpenBoard, tmp_path: Path
 ) -> None:

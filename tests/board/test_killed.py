@@ -41,6 +41,7 @@ async def test_other_takes_that_are_killed_are_paid_once(
     assert trial.findings == []
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("point", ["ledger: after the commit (approval._approve)"])
 async def test_a_board_that_is_killed_leaves_one_run_and_one_charge_a_row(
     tmp_path: Path, service: Sandbox, name: str, point: str

@@ -48,6 +48,7 @@ async def guest(open_board: OpenBoard, address: str) -> httpx.AsyncClient:
     return browser
 
 
+@pytest.mark.merge
 async def test_a_link_opens_more_than_once_and_only_its_campaigns_videos(
     open_board: OpenBoard,
 ) -> None:
@@ -91,6 +92,7 @@ async def test_a_link_decides_where_it_may(
     assert answer.status_code == status, answer.text
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(("rights", "status"), [(["see"], 403), (["download"], 404)])
 async def test_a_link_downloads_where_it_may(
     rights: list[str], status: int, open_board: OpenBoard
@@ -104,6 +106,7 @@ async def test_a_link_downloads_where_it_may(
     assert (seen.status_code, taken.status_code) == (404, status)
 
 
+@pytest.mark.merge
 async def test_links_are_listed_with_whom_they_are_for(open_board: OpenBoard) -> None:
     await link(open_board, rights=["decide"])
 
@@ -125,6 +128,7 @@ REVIEW = "/api/v1/campaigns/spring/rows/{}/review"
 VIDEOS = "/c/spring/videos"
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("rights", [["see"], ["decide", "download"]])
 async def test_a_guest_sees_videos_and_nothing_internal(
     rights: list[str], open_board: OpenBoard
@@ -246,6 +250,7 @@ async def test_a_link_says_until_when_to_decide(open_board: OpenBoard) -> None:
         assert (await open_board.admin.post("/api/v1/links", json=wanted)).status_code == 422
 
 
+@pytest.mark.merge
 async def test_the_team_is_told_a_day_before_of_a_client_who_has_not_decided(
     open_board: OpenBoard,
 ) -> None:
@@ -318,6 +323,7 @@ async def test_a_link_is_for_rows_that_there_are(select: str, open_board: OpenBo
     assert (await open_board.admin.get("/api/v1/links")).json() == {"links": []}
 
 
+@pytest.mark.merge
 async def test_a_link_shows_the_logo_of_its_client_to_its_guest_alone(
     open_board: OpenBoard,
 ) -> None:

@@ -84,6 +84,7 @@ async def test_people_are_an_admins_business(role: str, open_board: OpenBoard) -
     assert (await open_board.admin.get("/api/v1/me")).status_code == 200
 
 
+@pytest.mark.merge
 async def test_what_was_done_is_told(open_board: OpenBoard) -> None:
     await open_board.admin.post("/api/v1/people", json={"name": "Ben", "role": "viewer"})
     await open_board.admin.delete("/api/v1/people/Ben")

@@ -66,6 +66,7 @@ async def keys(board: OpenBoard, campaign: str) -> list[str]:
     return [take.key for _, take in takes if take.key]
 
 
+@pytest.mark.merge
 async def test_the_page_plans_the_rest_once_the_first_rows_are_made(
     board: OpenBoard, name: str
 ) -> None:
@@ -82,6 +83,7 @@ async def test_the_page_plans_the_rest_once_the_first_rows_are_made(
     assert (await priced(board.viewer, plan_id))["counts"] == {"none": 1, "make": 2}
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("asked", [{"canary": "yes"}, {"waves": ["30%"]}])
 async def test_the_others_are_planned_once_the_first_video_is_kept(
     board: OpenBoard, service: Sandbox, name: str, asked: dict[str, Any]
@@ -125,6 +127,7 @@ async def test_a_sheet_becomes_videos_once_somebody_approved(
     assert again["budget"] == 100
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(("before", "after"), [("{row}_a", "{row}_b"), ("{row}_a", None)])
 async def test_a_plan_is_not_approved_under_other_names_than_it_showed(
     board: OpenBoard, service: Sandbox, name: str, before: str, after: str | None
@@ -144,6 +147,7 @@ async def test_a_plan_is_not_approved_under_other_names_than_it_showed(
     assert video.name == ("r001_b.mp4" if after else "r001-take1.mp4")
 
 
+@pytest.mark.merge
 async def test_rows_of_a_plan_that_is_approved_are_not_approved_in_another_campaign(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:
@@ -160,6 +164,7 @@ async def test_rows_of_a_plan_that_is_approved_are_not_approved_in_another_campa
     assert service.calls()["create"] == before + 3
 
 
+@pytest.mark.merge
 async def test_a_title_shows_its_line_breaks_and_turns_no_text_round(
     board: OpenBoard, name: str
 ) -> None:
@@ -176,6 +181,7 @@ async def test_a_title_shows_its_line_breaks_and_turns_no_text_round(
     assert not any(set(shown) & {"\x9b", "\u202e"} for shown in pages)
 
 
+@pytest.mark.merge
 async def test_an_edit_is_approved_at_its_limit(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:
@@ -199,6 +205,7 @@ async def test_somebody_below_an_approver_spends_nothing(board: OpenBoard, name:
     assert (await board.viewer.get(f"{API}/plans/{plan['plan']}")).json()["state"] == "ready"
 
 
+@pytest.mark.merge
 async def test_an_allowance_is_for_the_day(board: OpenBoard, name: str) -> None:
     text = simple_sheet(4)  # 60 credits; Ann may approve 100 a day.
     first = await plan_for(board.approver, f"{name}-a.csv", text)
@@ -221,6 +228,7 @@ async def test_an_allowance_counts_how_far_a_price_may_rise(
     assert "2 too many" in answer.json()["detail"]
 
 
+@pytest.mark.merge
 async def test_an_edit_is_approved_at_its_limit_and_a_retake_of_it_at_the_price_of_a_video(
     board: OpenBoard, name: str
 ) -> None:
@@ -239,6 +247,7 @@ async def test_an_edit_is_approved_at_its_limit_and_a_retake_of_it_at_the_price_
     assert (await ended(board.admin, await approved(board.admin, retake)))["exit"] == 0
 
 
+@pytest.mark.merge
 async def test_what_else_a_plan_changes_is_above_the_button_and_no_allowance_covers_it(
     board: OpenBoard, name: str
 ) -> None:
@@ -282,6 +291,7 @@ async def test_what_else_a_plan_changes_is_above_the_button_and_no_allowance_cov
     assert "sets the budget" in limited.json()["detail"]
 
 
+@pytest.mark.merge
 async def test_two_who_approve_one_plan_have_one_run(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:
@@ -314,6 +324,7 @@ class LateReader(SheetReader):
         return await super().find(*args, person=person)
 
 
+@pytest.mark.merge
 async def test_who_approves_what_has_been_made_meanwhile_is_answered_with_its_run(
     tmp_path: Path, made_ledger: Path, service: Sandbox, name: str
 ) -> None:
@@ -337,6 +348,7 @@ async def test_who_approves_what_has_been_made_meanwhile_is_answered_with_its_ru
         assert charged(service, await keys(board, name)) == 2
 
 
+@pytest.mark.merge
 async def test_a_run_that_is_resumed_does_not_go_back_to_its_sheet_once_another_was_run(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:
@@ -355,6 +367,7 @@ async def test_a_run_that_is_resumed_does_not_go_back_to_its_sheet_once_another_
     assert charged(service, await keys(board, name)) == 3
 
 
+@pytest.mark.merge
 async def test_a_plan_that_another_approval_overtook_leads_to_a_new_one(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:
@@ -387,6 +400,7 @@ async def test_prices_that_rose_are_shown_and_nothing_is_spent(
     assert await board.ledger.read(find_campaign, name=name) is None
 
 
+@pytest.mark.merge
 async def test_a_budget_that_is_too_small_is_said_and_may_be_given_with_the_approval(
     board: OpenBoard, name: str
 ) -> None:
@@ -412,6 +426,7 @@ async def test_a_plan_of_the_sandbox_is_no_plan_of_the_service(
         assert (answer.status_code, "--sandbox" in answer.json()["detail"]) == (409, True)
 
 
+@pytest.mark.merge
 async def test_an_expired_plan_is_quoted_again(tmp_path: Path, service: Sandbox, name: str) -> None:
     environ = {**service.environ, "CALLSHEET_QUOTE_AGE": "1s"}
     async with board_at(tmp_path, environ=environ) as board:
@@ -424,6 +439,7 @@ async def test_an_expired_plan_is_quoted_again(tmp_path: Path, service: Sandbox,
         assert answer.json()["plan"] != plan["plan"]
 
 
+@pytest.mark.merge
 async def test_other_takes_are_priced_approved_and_carried(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:
@@ -442,6 +458,7 @@ async def test_other_takes_are_priced_approved_and_carried(
     assert charged(service, await keys(board, name)) == 5
 
 
+@pytest.mark.merge
 async def test_takes_of_rows_that_moved_on_are_not_approved(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:
@@ -459,6 +476,7 @@ async def test_takes_of_rows_that_moved_on_are_not_approved(
     assert (new["kind"], new["counts"]) == ("retake", {"retake": 2})
 
 
+@pytest.mark.merge
 async def test_takes_of_a_campaign_that_was_cancelled_since_are_asked_for_again(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:
@@ -478,6 +496,7 @@ async def test_takes_of_a_campaign_that_was_cancelled_since_are_asked_for_again(
     assert charged(service, await keys(board, name)) == 2
 
 
+@pytest.mark.merge
 async def test_a_kept_video_is_not_taken_again_by_a_bulk_act(board: OpenBoard, name: str) -> None:
     await made(board, f"{name}.csv", simple_sheet(2))
     who = Person(id=1, name="Rita", role="reviewer")
@@ -501,6 +520,7 @@ async def test_a_kept_video_is_not_taken_again_by_a_bulk_act(board: OpenBoard, n
     assert even.status_code == 202
 
 
+@pytest.mark.merge
 async def test_what_was_approved_and_has_not_begun_is_cancelled_with_the_rest(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:
@@ -520,6 +540,7 @@ async def test_what_was_approved_and_has_not_begun_is_cancelled_with_the_rest(
     assert (again["counts"], again["total"]) == ({"person": 2}, 0)
 
 
+@pytest.mark.merge
 async def test_a_sheet_of_the_inbox_that_changed_is_planned_anew(
     tmp_path: Path, service: Sandbox, name: str
 ) -> None:
@@ -558,6 +579,7 @@ async def test_the_checked_rows_are_planned_alone(board: OpenBoard, name: str) -
         assert (refused.status_code, words in refused.text) == (422, True)
 
 
+@pytest.mark.merge
 async def test_the_rest_is_cancelled(board: OpenBoard, name: str) -> None:
     plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
     path = f"{API}/campaigns/{name}/cancel"
@@ -605,6 +627,7 @@ async def test_what_makes_no_sense_is_refused_in_words(
     assert answer.json()["detail"]
 
 
+@pytest.mark.merge
 async def test_a_row_above_its_limit_is_on_hold_and_not_in_the_button(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:
@@ -622,6 +645,7 @@ async def test_a_row_above_its_limit_is_on_hold_and_not_in_the_button(
     assert (again["total"], again["counts"]) == (0, {"none": 2, "person": 1})
 
 
+@pytest.mark.merge
 async def test_an_approval_without_a_budget_does_not_raise_the_campaigns(
     board: OpenBoard, name: str
 ) -> None:
@@ -679,6 +703,7 @@ async def test_a_plan_that_finds_no_video_to_adopt_leads_to_another_upload(
     assert f'href="/c/{name}"' not in page.text
 
 
+@pytest.mark.merge
 async def test_a_sheet_with_other_rows_is_named_as_it_was_uploaded(
     board: OpenBoard, name: str
 ) -> None:
@@ -690,6 +715,7 @@ async def test_a_sheet_with_other_rows_is_named_as_it_was_uploaded(
     assert "/sheets/" not in page.text
 
 
+@pytest.mark.merge
 async def test_what_changed_outside_is_found_and_repaired_on_the_board(
     board: OpenBoard, service: Sandbox, name: str, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from tests.board.test_screens import in_every_state
 ADDRESS = "/api/v1/campaigns/spring/rows"
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("said", [{}, {"resend": True, "abandon": True}, {"charged": 3}])
 async def test_nothing_is_given_up_unless_one_way_is_said(
     open_board: OpenBoard, said: dict[str, object]

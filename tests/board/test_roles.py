@@ -292,6 +292,7 @@ class Offers(HTMLParser):
         return {name for method, path in found for name in routes_at(method, path)}
 
 
+@pytest.mark.merge
 async def test_everybody_sees_what_they_may_and_no_offer_of_anything_else(
     open_board: OpenBoard,
 ) -> None:
@@ -328,6 +329,7 @@ async def test_a_guest_who_is_refused_is_led_back_to_the_videos(open_board: Open
     assert [name for name in Offers(answer.text).routes() if not may(name, "see")] == []
 
 
+@pytest.mark.merge
 async def test_a_change_is_refused_to_all_but_whom_its_table_names(open_board: OpenBoard) -> None:
     await add_campaign(open_board, "spring")
     people, wrong = await clients(open_board), []
@@ -341,6 +343,7 @@ async def test_a_change_is_refused_to_all_but_whom_its_table_names(open_board: O
     assert not wrong
 
 
+@pytest.mark.merge
 async def test_a_link_opens_no_other_campaign(open_board: OpenBoard) -> None:
     for campaign in ("spring", "autumn"):
         await add_campaign(open_board, campaign)

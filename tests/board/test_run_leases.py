@@ -51,6 +51,7 @@ def paid(service: Sandbox) -> int:
     return sum(one["event"] == "charge" for one in service.charges())
 
 
+@pytest.mark.merge
 async def test_a_run_of_a_machine_that_was_started_anew_goes_on_by_itself(
     tmp_path: Path, service: Sandbox
 ) -> None:
@@ -170,6 +171,7 @@ async def _taken_over(
     yield
 
 
+@pytest.mark.merge
 async def test_a_process_that_lost_its_run_begins_nothing_more(
     tmp_path: Path, service: Sandbox
 ) -> None:

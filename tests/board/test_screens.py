@@ -54,6 +54,7 @@ PAGES = (
 )  # fmt: skip
 
 
+@pytest.mark.merge
 async def test_no_page_takes_a_title_for_markup_whatever_state_its_row_is_in(
     open_board: OpenBoard,
 ) -> None:

@@ -22,6 +22,7 @@ async def add(who: httpx.AsyncClient, address: str, name: str = "Marketing") -> 
     return await who.post("/settings/notices", data={"name": name, "address": address})
 
 
+@pytest.mark.merge
 async def test_an_address_is_stored_as_a_secret_and_never_shown(open_board: OpenBoard) -> None:
     browser = await open_board.form("admin")
 

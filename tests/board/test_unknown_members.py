@@ -12,6 +12,7 @@ from tests.board.conftest import OpenBoard
 from tests.board.with_videos import with_videos
 
 
+@pytest.mark.merge
 async def test_every_route_refuses_a_misspelt_parameter(open_board: OpenBoard) -> None:
     calls = [
         (method, f"{API}{route.path}".format(**dict.fromkeys(route.param_convertors, "1")))

@@ -211,6 +211,7 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
         yield server
 
 
+@pytest.mark.merge
 async def test_videos_of_a_bucket_come_by_a_signed_address(
     tmp_path: Path, bucket: S3Server, made: bytes
 ) -> None:

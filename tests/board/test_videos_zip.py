@@ -117,6 +117,7 @@ async def test_ticked_videos_are_taken_together(open_board: OpenBoard, videos: N
     assert (await browser.get(path)).status_code == 422
 
 
+@pytest.mark.merge
 async def test_a_zip_that_breaks_off_never_looks_whole(
     open_board: OpenBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,7 @@ def job(values: dict[str, Any]) -> dict[str, Any]:
     return manifest
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("version", ["1.27.0", "1.37.0"])
 @pytest.mark.parametrize(
     "values", [{**LEAST, "jobs": {"enabled": True}}, JOBS], ids=["least", "most"]
@@ -74,6 +75,7 @@ def test_a_flow_runs_pod_ends_in_order_and_is_not_started_again() -> None:
     assert {"requests", "limits"} <= set(container["resources"])
 
 
+@pytest.mark.merge
 def test_a_flow_runs_pod_is_like_a_workers() -> None:
     pod, worker = job(JOBS)["spec"]["template"]["spec"], pods(render(MOST))["worker"]
     (container,), (like,) = pod["containers"], worker["containers"]

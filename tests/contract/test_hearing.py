@@ -66,6 +66,7 @@ async def _keep(here: Place, hint: Hint) -> None:
     await here.at.ledger.write(keep_hint, hint=hint, at=here.at.clock())
 
 
+@pytest.mark.merge
 async def test_a_receiver_that_goes_is_missed_and_one_that_comes_back_is_relied_on(
     here: Place,
 ) -> None:
@@ -113,6 +114,7 @@ async def test_hints_are_passed_on_once_and_those_from_before_are_not(here: Plac
     assert engine.sweeps == 0
 
 
+@pytest.mark.merge
 async def test_a_delivery_that_names_no_video_has_all_looked_at_now_and_then(here: Place) -> None:
     engine = Engine()
     async with listening(here, engine, SHORT):

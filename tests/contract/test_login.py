@@ -77,6 +77,7 @@ def key_in(path: Path) -> str:
     return found[0]
 
 
+@pytest.mark.merge
 def test_with_a_code_and_out_again(desk: Desk, service: Sandbox) -> None:
     done = log_in(desk, "--json")
     assert done.status == 0, done.err
@@ -111,6 +112,7 @@ def test_with_a_code_and_out_again(desk: Desk, service: Sandbox) -> None:
     assert not [secret for one in (done, out) for secret in (key,) if secret in one.out + one.err]
 
 
+@pytest.mark.merge
 def test_through_a_browser_and_a_later_command_needs_nothing_else(
     desk: Desk, service: Sandbox
 ) -> None:
@@ -156,6 +158,7 @@ def test_a_real_browser_is_led_through_and_told_to_go_back(desk: Desk) -> None:
     assert (process.returncode, "for read, write, ai" in out, complaints) == (0, True, [])
 
 
+@pytest.mark.merge
 def test_fewer_scopes_than_asked_are_told_with_what_they_lack(desk: Desk, service: Sandbox) -> None:
     done = browse(desk, "--json", grants="read")
     assert (done.json["scopes"], done.json["missing"]) == (["read"], ["write", "ai"])
@@ -183,6 +186,7 @@ def test_a_no_is_told_and_nothing_is_kept(desk: Desk, way: str) -> None:
     assert not kept(desk).exists()
 
 
+@pytest.mark.merge
 def test_an_email_login_is_for_that_person_alone(desk: Desk) -> None:
     done = log_in(desk, "--email", ADA, "--json", person=BehindAStranger(ADA))
     assert (done.status, done.json["scopes"]) == (0, ALL), done.err
@@ -199,6 +203,7 @@ class BehindAStranger(Person):
         return super().answer(address, **wants)
 
 
+@pytest.mark.merge
 def test_an_email_login_is_taken_up_again_where_it_was_left(desk: Desk, service: Sandbox) -> None:
     first = desk.start("login", "--email", ADA)
     assert first.stderr is not None
@@ -223,6 +228,7 @@ def test_an_email_login_is_taken_up_again_where_it_was_left(desk: Desk, service:
     assert not token
 
 
+@pytest.mark.merge
 def test_a_key_is_read_from_standard_input_and_tried(desk: Desk, service: Sandbox) -> None:
     key = service.ready["keys"]["read"]
     done = hand_in(desk, key + "\n", "--json")
@@ -235,6 +241,7 @@ def test_a_key_is_read_from_standard_input_and_tried(desk: Desk, service: Sandbo
     assert not kept(desk).exists()
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("key", "words"),
     [
@@ -250,6 +257,7 @@ def test_what_is_no_good_key_is_not_kept(desk: Desk, key: str, words: str) -> No
     assert not kept(desk).exists()
 
 
+@pytest.mark.merge
 def test_a_key_that_cannot_be_tried_is_not_kept_and_may_be_later(desk: Desk) -> None:
     desk.environ["CALLSHEET_BASE_URL"] = "http://127.0.0.1:1/api/v1"
     done = hand_in(desk, "mav_canary0canary0canary0")
@@ -319,6 +327,7 @@ def test_a_kept_key_does_not_go_to_another_service(desk: Desk) -> None:
     assert (done.status, "kept one for" in done.err) == (2, True)
 
 
+@pytest.mark.merge
 def test_a_logout_that_proves_nothing_says_so_and_forgets_the_key(
     tmp_path: Path, desk: Desk
 ) -> None:

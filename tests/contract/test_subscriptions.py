@@ -223,6 +223,7 @@ async def test_a_webhook_deleted_at_the_service_is_replaced(here: Place):
     assert old.lives(time.time())
 
 
+@pytest.mark.merge
 async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(here: Place):
     async with here.receiver():
         first = await here.ensure()
@@ -427,6 +428,7 @@ async def test_a_new_address_gets_a_webhook_of_its_own(here: Place, opening: Ope
     assert status.nonce != first.nonce
 
 
+@pytest.mark.merge
 async def test_rotation_refuses_no_delivery_and_loses_none(here: Place):
     async with here.receiver() as receiver:
         first = await here.ensure()
@@ -456,6 +458,7 @@ async def test_rotation_refuses_no_delivery_and_loses_none(here: Place):
     assert old.lives(time.time()), "what the old one has sent may still be on its way"
 
 
+@pytest.mark.merge
 async def test_rotation_waits_for_what_is_on_its_way_through_the_old_one(
     here: Place, running: dict
 ):

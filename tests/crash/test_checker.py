@@ -146,6 +146,7 @@ PLANTS: Mapping[Plant, str] = {
 }
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
 def test_what_is_planted_is_found(plant: Plant, reference: Trial) -> None:
     assert reference.evidence is not None

@@ -40,6 +40,7 @@ RECORDED = {
 }
 
 
+@pytest.mark.merge
 def test_a_kill_at_any_point_costs_nothing_but_time(here: Stand, reference: Trial) -> None:
     seed = random.randrange(10**6)
     print(f"the seed is {seed}")
@@ -95,6 +96,7 @@ def test_rows_that_are_approved_beforehand_or_later_are_paid_for_once(
         assert (trial.kills, trial.findings) == (1, []), point
 
 
+@pytest.mark.merge
 def test_a_clip_killed_before_it_was_sent_asks_a_person_and_is_paid_once(here: Stand) -> None:
     kill = Kill(0, "service: before the request (image-to-video)", 1)
     trial = attempt(here, kill=kill)

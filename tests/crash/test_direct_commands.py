@@ -12,6 +12,7 @@ from tests.torture.trial import Kill
 from tests.torture.typed import ANIMATE
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("point", "typed"),
     [

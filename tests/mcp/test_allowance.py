@@ -57,6 +57,7 @@ async def stands(desk: OpenDesk, campaign: str) -> tuple[Campaign, dict[str, str
     return found, {row.row: row.state for row in rows}
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("allowance", [0, 20 * ROW])
 async def test_an_agent_changes_nothing_of_a_campaign_that_it_did_not_begin(
     desk: OpenDesk, service: Sandbox, allowance: int
@@ -91,6 +92,7 @@ async def test_an_agent_changes_nothing_of_a_campaign_that_it_did_not_begin(
     assert service.balance() == before
 
 
+@pytest.mark.merge
 async def test_an_agent_s_own_campaign_grows_by_its_allowance_and_by_nothing_else(
     desk: OpenDesk, service: Sandbox
 ) -> None:
@@ -120,6 +122,7 @@ async def test_an_agent_s_own_campaign_grows_by_its_allowance_and_by_nothing_els
     assert before - service.balance() == 2 * ROW
 
 
+@pytest.mark.merge
 async def test_what_the_settings_ask_for_is_no_change_of_the_agent(
     service: Sandbox, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ async def test_an_agent_spends_its_allowance_and_not_a_credit_more(
     assert before - service.balance() == ROW
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_person_who_may_approve_is_asked_and_others_are_not(
     board: OpenBoard, mode: str
@@ -98,6 +99,7 @@ async def test_a_person_who_may_approve_is_asked_and_others_are_not(
         await finished(client, name)
 
 
+@pytest.mark.merge
 async def test_a_token_of_a_person_approves_nothing_without_their_answer(board: OpenBoard) -> None:
     headers = {"authorization": f"Bearer {board.people['admin'].token}"}
     async with (
@@ -160,6 +162,7 @@ async def test_one_person_cannot_take_all_subscriptions(board: OpenBoard) -> Non
         assert (await board.nobody.get("/live")).status_code == 200
 
 
+@pytest.mark.merge
 async def test_one_person_cannot_take_all_sessions(board: OpenBoard) -> None:
     async def begin(who: httpx.AsyncClient) -> httpx.Response:
         return await who.post("/mcp", json=STARTED, headers=ACCEPT)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.board.conftest import board_at
 from tests.board.test_roles import ROUTES
 from tests.mcp.conftest import OpenDesk, call, finished, sheet_of
@@ -14,6 +16,7 @@ from tests.programs import Sandbox
 LONG = ("events", "paths/live", ".zip", ".mp4", "/videos/", "static")
 
 
+@pytest.mark.merge
 async def test_neither_viewers_nor_agents_see_where_files_are(
     desk: OpenDesk, service: Sandbox, tmp_path: Path
 ) -> None:

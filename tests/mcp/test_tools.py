@@ -109,6 +109,7 @@ async def test_an_agent_tries_a_part_first(desk: OpenDesk) -> None:
     assert "nothing was charged" in none["refusal"]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_yes_in_the_client_pays_once(desk: OpenDesk, service: Sandbox, mode: str) -> None:
     before = service.balance()
@@ -141,6 +142,7 @@ async def test_a_no_is_final(desk: OpenDesk, service: Sandbox, mode: str, answer
     assert service.balance() == before
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("answer", ["cancel", None])
 async def test_without_an_answer_a_person_approves_on_the_board(
@@ -204,6 +206,7 @@ async def test_no_allowance_covers_a_price_that_the_sheet_sets(
     assert service.balance() == before
 
 
+@pytest.mark.merge
 async def test_an_agent_raises_no_budget_that_a_person_gave(desk: OpenDesk) -> None:
     await desk.allow(1000)
     board = desk.desk.board
@@ -266,6 +269,7 @@ async def test_a_sheet_is_a_file_or_text_and_every_problem_is_named(
         assert said["problems"]
 
 
+@pytest.mark.merge
 async def test_videos_are_shown_reviewed_and_priced_again(desk: OpenDesk) -> None:
     await desk.allow(10 * ROW)
     async with desk.client() as client:

@@ -60,6 +60,7 @@ def adopted(ended: Any) -> dict[str, tuple[str, str]]:
     return {one["row"]: (one["video_id"], one["by"]) for one in ended.json["adopted"]}
 
 
+@pytest.mark.merge
 def test_what_is_certain_is_taken_over_and_the_rest_is_listed(
     either: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -104,6 +105,7 @@ def test_what_is_certain_is_taken_over_and_the_rest_is_listed(
     assert rest.json["credits"]["charged"] == 4 * 15
 
 
+@pytest.mark.merge
 def test_a_run_takes_over_the_videos_that_its_sheet_names(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -143,6 +145,7 @@ def test_a_video_that_another_row_has_is_left_to_it(desk: Desk, studio: Sandbox,
     assert left["why"] == f"{video} is the video of row r001 of {name}"
 
 
+@pytest.mark.merge
 def test_a_video_that_is_found_by_its_key_keeps_its_cost(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -161,6 +164,7 @@ def test_a_video_that_is_found_by_its_key_keeps_its_cost(
     assert {row: one["video_id"] for row, one in desk.rows(name).items()} == videos
 
 
+@pytest.mark.merge
 def test_a_video_that_is_still_made_is_adopted_as_rendering(
     tmp_path: Path, name: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -192,6 +196,7 @@ def test_a_cell_that_cannot_be_meant_is_a_line_of_its_own(
     assert "video_id" in ended.err
 
 
+@pytest.mark.merge
 def test_a_row_that_may_be_paid_for_takes_over_its_video(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -223,6 +228,7 @@ def lose_everything(desk: Desk, name: str, begin: Callable[[], None]) -> None:
     begin()
 
 
+@pytest.mark.merge
 def test_a_renamed_row_takes_over_the_video_of_its_first_id(
     either: Desk, studio: Sandbox, name: str, begin: Callable[[], None]
 ) -> None:

@@ -75,6 +75,7 @@ def test_every_document_tells_how_a_video_was_made(desk: Desk, name: str, delive
     assert origins(desk.rows(name)) == TOLD
 
 
+@pytest.mark.merge
 def test_a_mark_can_be_required(desk: Desk, studio: Sandbox, name: str, delivered: str) -> None:
     desk.environ |= {"CALLSHEET_CHECKS": "ai_mark"}
     sheet = desk.sheet("required.csv", SHEET.replace("Kettle", "Cup"))

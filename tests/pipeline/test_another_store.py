@@ -49,6 +49,7 @@ def shelf(tmp_path: Path) -> Iterator[Path]:
     del KINDS["shelf"]
 
 
+@pytest.mark.merge
 async def test_videos_go_to_a_kind_of_store_that_is_registered(
     shelf: Path, tmp_path: Path, service: Sandbox
 ) -> None:

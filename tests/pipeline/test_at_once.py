@@ -73,6 +73,7 @@ def armed(hook: Callable[[str, object], None]) -> Iterator[None]:
         crash_points.arm(lambda *_: None)
 
 
+@pytest.mark.merge
 def test_rows_that_another_campaign_has_approved_are_not_paid_for_again(
     shared: Desk, service: Sandbox, name: str
 ) -> None:
@@ -103,6 +104,7 @@ def test_rows_that_another_campaign_has_approved_are_not_paid_for_again(
     assert service.calls()["create"] == before + 6
 
 
+@pytest.mark.merge
 def test_what_another_campaign_approves_while_a_run_plans_is_no_mere_advice(
     shared: Desk, service: Sandbox, name: str
 ) -> None:
@@ -145,6 +147,7 @@ def test_a_budget_of_the_day_holds_over_three_runs_at_once(
     assert _spent_today(shared) == spent + 75
 
 
+@pytest.mark.merge
 def test_whoever_waits_gives_up_when_its_time_is_up(desk: Desk, slow: Sandbox, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
     # For longer than anybody here waits.
@@ -166,6 +169,7 @@ def test_whoever_waits_gives_up_when_its_time_is_up(desk: Desk, slow: Sandbox, n
     assert _end(process).status == 5
 
 
+@pytest.mark.merge
 def test_a_run_that_was_stopped_until_its_lease_lapsed_pays_nothing_more(
     desk: Desk, slow: Sandbox, name: str
 ) -> None:
@@ -247,6 +251,7 @@ def _wait_for(met: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.merge
 def test_with_few_files_there_are_fewer_lanes_and_every_video_is_made(
     desk: Desk, name: str
 ) -> None:

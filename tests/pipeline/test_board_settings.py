@@ -68,6 +68,7 @@ def test_a_budget_holds_and_ends(desk: Desk, name: str, budget: str) -> None:
     assert desk.run(sheet).status == 0
 
 
+@pytest.mark.merge
 def test_videos_are_pruned_after_the_days_that_it_says(desk: Desk, name: str) -> None:
     assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(1))).status == 0
     set_all(desk, keep_at_service="1s")
@@ -76,6 +77,7 @@ def test_videos_are_pruned_after_the_days_that_it_says(desk: Desk, name: str) ->
     assert desk.call("prune", name, "--yes", "--json").json["deleted"] == 1
 
 
+@pytest.mark.merge
 def test_a_nightly_run_obeys_it(desk: Desk, name: str) -> None:
     set_all(desk, names=NAMES, credit_price="0.50 USD")
     (desk.folder / "inbox").mkdir()

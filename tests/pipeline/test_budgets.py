@@ -34,6 +34,7 @@ def dearer(service: Sandbox, nth: str = "1-99") -> None:
     service.plan_fault(on="estimate", do="rewrite", nth=nth, set={"credits": 18})
 
 
+@pytest.mark.merge
 def test_a_run_has_a_budget_of_its_own(desk: Desk, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
 
@@ -53,6 +54,7 @@ def test_a_run_has_a_budget_of_its_own(desk: Desk, name: str) -> None:
     assert [one["charged"] for one in found if one["kind"] == "run"] == [15, 30]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("kind", ["day", "month"])
 def test_a_day_and_a_month_have_a_budget_over_all_campaigns(
     desk: Desk, name: str, kind: str
@@ -122,6 +124,7 @@ def test_a_plan_beyond_its_budget_begins_what_it_may(
     assert ended.json["credits"]["charged"] == 15 * len(begun)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("limit", ["run", "day"])
 def test_an_attempt_that_waits_for_a_budget_is_still_the_second(
     desk: Desk, faulty: Sandbox, name: str, limit: str
@@ -166,6 +169,7 @@ def test_an_unreadable_price_is_refused_under_any_budget(
     assert states(desk, name) == ["quoted"]
 
 
+@pytest.mark.merge
 def test_a_price_that_rose_since_its_approval_stops_the_next_run(
     desk: Desk, faulty: Sandbox, name: str
 ) -> None:
@@ -185,6 +189,7 @@ def test_a_price_that_rose_since_its_approval_stops_the_next_run(
     assert len({entry["video_id"] for entry in charged}) == len(charged)
 
 
+@pytest.mark.merge
 def test_a_price_that_rose_a_little_goes_on(desk: Desk, faulty: Sandbox, name: str) -> None:
     sheet = _approved_but_not_begun(desk, name)
     desk.environ |= {"CALLSHEET_QUOTE_AGE": "0s", "CALLSHEET_QUOTE_TOLERANCE": "20%"}
@@ -200,6 +205,7 @@ def test_a_price_that_rose_a_little_goes_on(desk: Desk, faulty: Sandbox, name: s
     assert (shown["charged"], shown["variance"]) == (45, -6)
 
 
+@pytest.mark.merge
 def test_a_price_that_rises_during_a_run_leaves_its_row_to_a_person(
     desk: Desk, faulty: Sandbox, name: str
 ) -> None:

@@ -45,6 +45,7 @@ def bought(service: Sandbox, desk: Desk, name: str) -> list[str]:
     return [e["idempotency_key"] for e in service.bought() if e["idempotency_key"] in keys]
 
 
+@pytest.mark.merge
 def test_a_run_in_another_process_obeys(desk: Desk, slow: Sandbox, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
     process = desk.start("run", sheet, "--yes", "--json", "--without-prefect")
@@ -69,6 +70,7 @@ def test_a_run_in_another_process_obeys(desk: Desk, slow: Sandbox, name: str) ->
     assert slow.calls()["create"] == creates
 
 
+@pytest.mark.merge
 def test_a_sandbox_is_not_asked_to_cancel_what_a_service_makes(
     desk: Desk, slow: Sandbox, name: str
 ) -> None:
@@ -85,6 +87,7 @@ def test_a_sandbox_is_not_asked_to_cancel_what_a_service_makes(
     assert bought(slow, desk, name) == []
 
 
+@pytest.mark.merge
 def test_without_a_run_the_command_does_it_itself(desk: Desk, slow: Sandbox, name: str) -> None:
     desk.leave_under_way(desk.sheet(f"{name}.csv", simple_sheet(2)))
     # Its answer is lost once: what became of it is looked for.
@@ -104,6 +107,7 @@ def test_without_a_run_the_command_does_it_itself(desk: Desk, slow: Sandbox, nam
     assert bought(slow, desk, name) == []
 
 
+@pytest.mark.merge
 def test_rows_that_wait_for_a_rate_limit_are_cancelled_and_nothing_is_asked_early(
     tmp_path: Path, name: str
 ) -> None:
@@ -130,6 +134,7 @@ def test_rows_that_wait_for_a_rate_limit_are_cancelled_and_nothing_is_asked_earl
         assert desk.call("status", name, "--json").json["credits"]["reserved"] == 15
 
 
+@pytest.mark.merge
 def test_a_video_that_is_there_by_then_is_delivered_instead(tmp_path: Path, name: str) -> None:
     with sandbox(tmp_path / "quick") as quick:
         desk = Desk(tmp_path, dict(quick.environ))
@@ -147,6 +152,7 @@ def test_a_video_that_is_there_by_then_is_delivered_instead(tmp_path: Path, name
         assert desk.rows(name)["r001"]["charged"] == 15
 
 
+@pytest.mark.merge
 def test_a_create_of_unknown_outcome_stays_until_a_run_has_asked_again(
     desk: Desk, slow: Sandbox, name: str
 ) -> None:
@@ -169,6 +175,7 @@ def test_a_create_of_unknown_outcome_stays_until_a_run_has_asked_again(
     assert bought(slow, desk, name) == []
 
 
+@pytest.mark.merge
 def test_rows_that_have_not_begun_need_no_service(tmp_path: Path, name: str) -> None:
     with sandbox(tmp_path / "poor", "--credits", "20") as poor:
         desk = Desk(tmp_path, {**poor.environ, "CALLSHEET_AT_ONCE": "1"})

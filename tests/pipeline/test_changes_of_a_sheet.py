@@ -10,6 +10,7 @@ import pytest
 from tests.programs import Desk, Sandbox, simple_sheet
 
 
+@pytest.mark.merge
 def test_a_changed_row_is_made_again_and_the_others_are_not(
     desk: Desk, service: Sandbox, name: str
 ) -> None:
@@ -77,6 +78,7 @@ def test_a_row_that_leaves_is_retired_and_can_come_back(desk: Desk, name: str) -
     assert back.json["credits"]["charged"] == 30
 
 
+@pytest.mark.merge
 def test_rows_leave_in_numbers_only_with_a_word(desk: Desk, service: Sandbox, name: str) -> None:
     desk.run(desk.sheet(f"{name}.csv", simple_sheet(5)))
     cut = desk.sheet(f"{name}.csv", simple_sheet(1).replace("Kettle 1", "Kettle one"))

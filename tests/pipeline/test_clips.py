@@ -30,6 +30,7 @@ def images(*rows: str) -> str:
     )
 
 
+@pytest.mark.merge
 def test_every_kind_of_clip_is_made_and_delivered_without_a_key(desk: Desk, name: str) -> None:
     sheet = HEAD + (
         f"a,image-to-video,{IMAGE.format(name)},,,,5,50\n"
@@ -67,6 +68,7 @@ def test_what_a_lost_answer_made_is_found_and_not_paid_again(
     assert len(set(ids)) == 2
 
 
+@pytest.mark.merge
 def test_a_call_that_may_have_been_lost_on_the_way_asks_a_person(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -91,6 +93,7 @@ def test_a_call_that_may_have_been_lost_on_the_way_asks_a_person(
     assert desk.rows(name)[name]["take"] == 2
 
 
+@pytest.mark.merge
 def test_two_that_look_alike_are_told_apart_by_a_person(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -115,6 +118,7 @@ def test_two_that_look_alike_are_told_apart_by_a_person(
     assert desk.rows(name)[name]["video_id"] == ours
 
 
+@pytest.mark.merge
 def test_a_run_that_is_killed_while_a_call_is_under_way_finds_what_it_made(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -133,6 +137,7 @@ def test_a_run_that_is_killed_while_a_call_is_under_way_finds_what_it_made(
     assert len(studio.bought()) - before == 1
 
 
+@pytest.mark.merge
 def test_a_refused_or_limited_call_was_not_carried_out_and_may_go_again(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

@@ -27,6 +27,7 @@ def campaign(desk: Desk, name: str) -> str:
     return name
 
 
+@pytest.mark.merge
 def test_a_page_holds_everything_and_no_markup_of_others(desk: Desk, campaign: str) -> None:
     ended = desk.call("contact-sheet", campaign, "-o", "videos.html", "--json")
     assert ended.status == 0, ended.err

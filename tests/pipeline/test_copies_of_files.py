@@ -36,6 +36,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+@pytest.mark.merge
 def test_files_are_copied_to_a_folder_and_a_bucket_once(
     desk: Desk, name: str, tmp_path_factory: pytest.TempPathFactory, bucket: S3Server
 ) -> None:
@@ -67,6 +68,7 @@ def test_files_are_copied_to_a_folder_and_a_bucket_once(
     assert (told.status, "a-take1.mp4" in told.out) == (3, True)
 
 
+@pytest.mark.merge
 def test_what_is_in_the_way_holds_the_copy_and_not_the_video(
     desk: Desk, name: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -98,6 +100,7 @@ def test_what_is_in_the_way_holds_the_copy_and_not_the_video(
     assert desk.call("run", "s.yaml", "--yes", "--without-prefect").status == 0
 
 
+@pytest.mark.merge
 def test_a_lost_copy_of_a_video_that_is_in_the_store_takes_no_retake(
     desk: Desk, service: Sandbox, name: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -116,6 +119,7 @@ def test_a_lost_copy_of_a_video_that_is_in_the_store_takes_no_retake(
     assert (out / "a-take1.mp4").exists()
 
 
+@pytest.mark.merge
 def test_a_place_that_is_not_there_holds_every_copy_and_is_tried_once(
     desk: Desk, name: str
 ) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.programs import Desk, simple_sheet
 
 
+@pytest.mark.merge
 def test_costs_are_told_in_credits_and_in_money(desk: Desk, name: str, tmp_path: Path) -> None:
     text = simple_sheet(2, columns=",x_brand", cells=",Acme")
     assert desk.run(desk.sheet(f"{name}.csv", text)).status == 0

@@ -149,6 +149,7 @@ def test_a_way_for_webhooks_that_leads_to_no_receiver_is_said(
     assert (way["verdict"], f"({status})" in way["words"]) == (verdict, True)
 
 
+@pytest.mark.merge
 def test_a_ledger_that_does_not_add_up_or_is_everybodys_is_said(desk: Desk, name: str) -> None:
     desk.environ["PREFECT_API_URL"] = ""
     (desk.folder / f"{name}.csv").write_text(simple_sheet(1))
@@ -342,6 +343,7 @@ def work_with_bucket(desk: Desk, server: S3Server, address: str) -> None:
     desk.environ["PREFECT_API_URL"] = ""
 
 
+@pytest.mark.merge
 def test_what_a_bucket_lacks_or_refuses_is_said(desk: Desk, tmp_path: Path) -> None:
     with rclone_s3(tmp_path / "s3") as server:
         work_with_bucket(desk, server, "s3://videos/spring")

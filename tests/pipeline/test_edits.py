@@ -101,6 +101,7 @@ def test_an_edit_changes_the_video_and_is_delivered_as_a_take_of_its_own(
     assert again.json["credits"]["charged_this_run"] == 0
 
 
+@pytest.mark.merge
 def test_a_plan_says_what_edits_like_its_own_were_charged_once_there_were_three(
     desk: Desk, name: str
 ) -> None:
@@ -119,6 +120,7 @@ def test_a_plan_says_what_edits_like_its_own_were_charged_once_there_were_three(
     assert "20 credits reserved, the price of a new video" in planned["why"]
 
 
+@pytest.mark.merge
 def test_a_row_or_a_sheet_may_ask_for_a_new_video_instead(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -141,6 +143,7 @@ def test_a_row_or_a_sheet_may_ask_for_a_new_video_instead(
     assert (wrong.status, '"never" is neither cheapest nor retake' in wrong.err) == (2, True)
 
 
+@pytest.mark.merge
 def test_a_saved_plan_of_an_edit_is_of_the_take_that_it_shows(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -157,6 +160,7 @@ def test_a_saved_plan_of_an_edit_is_of_the_take_that_it_shows(
     assert desk.rows(name)["a"]["charged"] == charged
 
 
+@pytest.mark.merge
 def test_a_saved_plan_of_an_edit_that_was_taken_back_no_longer_holds(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -198,6 +202,7 @@ def test_max_credits_limit_an_edit_and_are_reserved_for_it(desk: Desk, name: str
     assert ended.json["credits"]["charged"] == 30
 
 
+@pytest.mark.merge
 def test_a_plan_promises_no_new_attempt_of_an_edit(desk: Desk, studio: Sandbox, name: str) -> None:
     make(desk, name)
     sheet = sheet_of(desk, name, voice_id="ben", head={"retry_failed": 1})
@@ -234,6 +239,7 @@ def test_an_edit_whose_answer_is_lost_is_found_and_not_paid_again(
     assert desk.rows(name)["a"]["take"] == 2
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("kind", ["voice", "scene"])
 def test_the_video_from_before_an_edit_is_not_delivered_as_the_edited_one(
     desk: Desk, studio: Sandbox, name: str, kind: str
@@ -252,6 +258,7 @@ def test_the_video_from_before_an_edit_is_not_delivered_as_the_edited_one(
     assert {one["do"] for one in studio.strikes()} >= {"old-video"}
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("kind", ["voice", "title"])
 def test_an_edit_that_may_have_been_lost_on_the_way_asks_a_person(
     desk: Desk, studio: Sandbox, name: str, kind: str
@@ -276,6 +283,7 @@ def test_an_edit_that_may_have_been_lost_on_the_way_asks_a_person(
     assert (desk.rows(name)["a"]["take"], desk.rows(name)["a"]["charged"]) == (3, costs[kind])
 
 
+@pytest.mark.merge
 def test_nothing_is_paid_where_the_free_change_before_it_fails(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -290,6 +298,7 @@ def test_nothing_is_paid_where_the_free_change_before_it_fails(
     assert len(studio.bought()) - before == 1
 
 
+@pytest.mark.merge
 def test_an_edit_of_a_video_that_is_gone_is_held_and_a_new_video_can_be_made(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -306,6 +315,7 @@ def test_an_edit_of_a_video_that_is_gone_is_held_and_a_new_video_can_be_made(
     assert again.status == 0, again.err
 
 
+@pytest.mark.merge
 def test_a_run_that_is_killed_during_an_edit_pays_for_it_once(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -351,6 +361,7 @@ def test_a_retake_of_an_edited_row_is_a_new_video(desk: Desk, studio: Sandbox, n
     assert row["key"] is not None
 
 
+@pytest.mark.merge
 def test_a_video_is_kept_at_the_service_as_long_as_its_last_edit_is_young(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -371,6 +382,7 @@ def test_a_video_is_kept_at_the_service_as_long_as_its_last_edit_is_young(
     assert planned["action"] == "retake"
 
 
+@pytest.mark.merge
 def test_the_files_of_every_edit_leave_with_their_row(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -391,6 +403,7 @@ def test_the_files_of_every_edit_leave_with_their_row(
     assert (row["take"], [one["kind"] for one in row["deliveries"]]) == (3, ["mp4", "srt", "vtt"])
 
 
+@pytest.mark.merge
 def test_a_video_with_an_edit_that_nobody_knows_the_outcome_of_is_not_deleted(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -407,6 +420,7 @@ def test_a_video_with_an_edit_that_nobody_knows_the_outcome_of_is_not_deleted(
     assert studio.video(video)
 
 
+@pytest.mark.merge
 def test_a_lost_ledger_does_not_pay_for_an_edit_again(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -446,6 +460,7 @@ def test_a_restored_ledger_does_not_pay_again_for_what_was_edited_since(
     assert desk.call("reconcile", name, "--json").json["differences"] == []
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("lost", ["after the run", "in the middle of it"])
 def test_an_edit_under_way_when_the_ledger_is_lost_is_not_paid_again(
     desk: Desk, studio: Sandbox, name: str, lost: str

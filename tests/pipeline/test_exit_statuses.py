@@ -96,6 +96,7 @@ def test_a_setting_that_cannot_work_is_named(
     assert "hunter2" not in ended.err
 
 
+@pytest.mark.merge
 def test_a_missing_bucket_is_found_before_anything_is_spent(
     desk: Desk, service: Sandbox, name: str
 ) -> None:

@@ -6,6 +6,8 @@ import csv
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.programs import Desk, simple_sheet
 
 
@@ -90,6 +92,7 @@ def test_an_export_that_cannot_be_written_says_so(desk: Desk, name: str) -> None
         )  # fmt: skip
 
 
+@pytest.mark.merge
 def test_a_row_is_explained_with_what_decided_and_what_to_do(desk: Desk, name: str) -> None:
     assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(1))).status == 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.programs import Desk, Sandbox, simple_sheet
 
 
@@ -28,6 +30,7 @@ def test_a_run_refuses_to_pay_for_hidden_rows_unasked(
     assert desk.call("status", "--json").json["campaigns"] == []
 
 
+@pytest.mark.merge
 def test_hidden_rows_that_are_left_out_stay_as_they_are(desk: Desk, name: str) -> None:
     sheet = desk.workbook(f"{name}.xlsx", simple_sheet(4))
     assert desk.run(sheet, "--select", "r001|r002").status == 0

@@ -61,6 +61,7 @@ def _receiver(desk: Desk) -> Iterator[Process]:
         assert "Traceback" not in out + err
 
 
+@pytest.mark.merge
 def test_a_run_with_a_receiver_of_its_own_looks_once_at_each_video(
     hinted: Desk, sender: Sandbox, name: str
 ) -> None:
@@ -78,6 +79,7 @@ def test_a_run_with_a_receiver_of_its_own_looks_once_at_each_video(
     assert "looking for them" not in ended.err
 
 
+@pytest.mark.merge
 def test_a_receiver_in_another_process_wakes_the_run(
     hinted: Desk, sender: Sandbox, name: str
 ) -> None:
@@ -94,6 +96,7 @@ def test_a_receiver_in_another_process_wakes_the_run(
     assert "already" in again.err
 
 
+@pytest.mark.merge
 def test_a_hint_that_is_faster_than_the_answer_to_its_create_is_not_lost(
     hinted: Desk, sender: Sandbox, name: str
 ) -> None:
@@ -104,6 +107,7 @@ def test_a_hint_that_is_faster_than_the_answer_to_its_create_is_not_lost(
     assert ended.status == 0, ended.err
 
 
+@pytest.mark.merge
 def test_hints_while_nobody_runs_are_there_for_the_next_run(
     hinted: Desk, sender: Sandbox, name: str
 ) -> None:

@@ -68,6 +68,7 @@ def test_a_program_that_reads_is_not_asked(json_here: Desk, name: str) -> None:
     assert any("there is no terminal to ask at" in line["message"] for line in lines(done.err))
 
 
+@pytest.mark.merge
 def test_a_night_is_named(json_here: Desk, name: str) -> None:
     (json_here.folder / "in").mkdir()
     (json_here.folder / "in" / f"{name}.csv").write_text("no sheet")

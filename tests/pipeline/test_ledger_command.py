@@ -6,10 +6,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.databases import take_ledger
 from tests.programs import Desk, Sandbox, simple_sheet
 
 
+@pytest.mark.merge
 def test_a_ledger_of_yesterday_takes_over_and_nothing_is_paid_twice(
     desk: Desk, service: Sandbox, tmp_path: Path, name: str
 ) -> None:

@@ -29,6 +29,7 @@ def moved(desk: Desk, folder: str) -> Desk:
     return replace(desk, folder=place)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("where", ["one", "sheets"])
 def test_an_empty_folder_is_led_to_the_ledger(
     desk: Desk, service: Sandbox, name: str, where: str
@@ -55,6 +56,7 @@ def test_an_empty_folder_is_led_to_the_ledger(
     assert named.json["credits"]["total"] == 30
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("said", ["nothing", "a profile"])
 def test_a_folder_below_that_of_the_ledger_has_its_store_too(
     desk: Desk, name: str, said: str
@@ -88,6 +90,7 @@ def tmp(desk: Desk) -> Path:
     return desk.folder.with_name(f"{desk.folder.name}.zip")
 
 
+@pytest.mark.merge
 def test_a_folder_with_a_ledger_of_its_own_pays_nothing_twice(
     desk: Desk, service: Sandbox, name: str
 ) -> None:
@@ -124,6 +127,7 @@ def test_a_ledger_that_is_gone_is_named(desk: Desk, name: str) -> None:
     assert "which is gone" in planned.err
 
 
+@pytest.mark.merge
 def test_a_campaign_of_another_folder_is_told_where_it_is(desk: Desk, name: str) -> None:
     assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(1))).status == 0
     empty, other = moved(desk, "empty"), moved(desk, "two")

@@ -53,6 +53,7 @@ def status_of(bucket: S3Server, name: str) -> bytes:
     return found["Body"].read()
 
 
+@pytest.mark.merge
 def test_signed_links_open_the_video_in_a_bucket(desk: Desk, name: str, bucket: S3Server) -> None:
     store = f"{bucket.address}/signed"
     assert run(desk, name, store=store, links="presigned 1h").status == 0

@@ -90,6 +90,7 @@ def rename_twice(stage: Place) -> None:
     stage.write({"id": "c", "was": "b"})
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "change",
     [edit_title, edit_voice, edit_scene, change_title_unmade, make_a_variant, rename_twice],
@@ -119,6 +120,7 @@ def test_a_video_under_another_key_that_may_be_the_rows_asks_a_person(
     assert stage.bought() == before + 1
 
 
+@pytest.mark.merge
 def test_a_video_that_shows_neither_of_its_edits_asks_a_person(stage: Place) -> None:
     """No one edit leads from what the service shows to what the row asks for."""
     stage.make({"id": "a", "caption_style": "bold"})
@@ -136,6 +138,7 @@ def test_a_video_that_shows_neither_of_its_edits_asks_a_person(stage: Place) -> 
     assert stage.bought() == before
 
 
+@pytest.mark.merge
 def test_nobody_is_asked_where_nothing_suggests_it(stage: Place) -> None:
     """Videos of other rows, of other programs, and of other texts are no row's."""
     one, two = {"id": "a"}, {"id": "b", "title": "Autumn"}
@@ -157,6 +160,7 @@ def test_nobody_is_asked_where_nothing_suggests_it(stage: Place) -> None:
     assert stage.bought() - before == 2 + 3
 
 
+@pytest.mark.merge
 def test_a_person_who_says_new_campaign_is_not_asked_again(stage: Place) -> None:
     stage.make({"id": "a"})
     stage.lose(".callsheet", "deliveries")
@@ -168,6 +172,7 @@ def test_a_person_who_says_new_campaign_is_not_asked_again(stage: Place) -> None
     assert (ended.status, ended.json["rows"]) == (0, {"total": 1, "delivered": 1}), ended.err
 
 
+@pytest.mark.merge
 def test_a_key_that_was_sent_is_safe_while_it_is_known(stage: Place) -> None:
     stage.make({"id": "a"})
     before = stage.bought()

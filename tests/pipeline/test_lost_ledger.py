@@ -27,6 +27,7 @@ def lose_the_ledger(desk: Desk) -> None:
         file.unlink()
 
 
+@pytest.mark.merge
 def test_what_was_delivered_is_found_in_the_store_and_nobody_is_asked(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -81,6 +82,7 @@ def test_a_clip_that_was_delivered_is_not_made_twice(
     assert studio.calls()["image-to-video"] == calls
 
 
+@pytest.mark.merge
 def test_a_video_that_is_missing_in_the_store_is_fetched_again_free(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -96,6 +98,7 @@ def test_a_video_that_is_missing_in_the_store_is_fetched_again_free(
     assert studio.calls()["create"] == creates
 
 
+@pytest.mark.merge
 def test_requests_older_than_the_horizon_are_not_sent_again_unasked(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tomllib
 
+import pytest
+
 from tests.programs import Desk
 
 ONE = "id,tool,fields.product,Headline,Claim\n" + "".join(
@@ -46,6 +48,7 @@ def test_an_answer_is_of_the_sheets_with_these_headers_and_the_first_one_holds(
     assert written["columns"] == {"Brief": "notes"}
 
 
+@pytest.mark.merge
 def test_a_known_sheet_that_is_read_in_another_way_is_asked_about_before_anything_is_spent(
     desk: Desk, name: str
 ) -> None:
@@ -74,6 +77,7 @@ def test_a_known_sheet_that_is_read_in_another_way_is_asked_about_before_anythin
     assert desk.run(sheet, *other).status == 0
 
 
+@pytest.mark.merge
 def test_rows_of_which_one_has_a_new_text_were_edited_and_ask_nothing(
     desk: Desk, name: str
 ) -> None:

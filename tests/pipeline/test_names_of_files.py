@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.programs import Desk
 
 SHEET = """campaign: {name}
@@ -26,6 +28,7 @@ def stored(desk: Desk, name: str) -> set[str]:
     return {path.name for path in found if path.suffix in (".mp4", ".srt")}
 
 
+@pytest.mark.merge
 def test_files_are_named_and_keep_their_names(desk: Desk, name: str) -> None:
     assert made(desk, name, "{brand}_{id}_v{take}") == 0
     assert stored(desk, name) == {"Acme_a_v1.mp4", "Bolt_b_v1.mp4"}
@@ -44,6 +47,7 @@ def test_files_are_named_and_keep_their_names(desk: Desk, name: str) -> None:
     assert desk.call("verify", name).status == 0
 
 
+@pytest.mark.merge
 def test_a_new_ledger_finds_files_under_the_names_that_they_have(desk: Desk, name: str) -> None:
     assert made(desk, name, "{brand}_{id}_v{take}") == 0
     before = stored(desk, name)
@@ -56,6 +60,7 @@ def test_a_new_ledger_finds_files_under_the_names_that_they_have(desk: Desk, nam
     assert desk.call("status", name, "--json").json["credits"]["charged"] == 30
 
 
+@pytest.mark.merge
 def test_two_takes_never_share_a_name(desk: Desk, name: str) -> None:
     assert made(desk, name, "{brand}") == 0
     retake = ("retake", name, "a", "--because", "logo", "--run", "--yes")

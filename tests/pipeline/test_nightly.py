@@ -214,6 +214,7 @@ async def test_what_is_said_of_a_night_is_said_of_all_its_sweeps(nights: Nights)
     assert the_one(told).delivered == ("r001", "r002", "r003")
 
 
+@pytest.mark.merge
 async def test_without_a_word_beforehand_nothing_is_spent(nights: Nights, desk: Desk) -> None:
     sheet = nights.put("a", videos("A"))
     charges = len(nights.service.charges())
@@ -238,6 +239,7 @@ async def test_what_another_campaign_has_paid_for_is_asked_about(nights: Nights)
     assert f"campaign {nights.name}-a already paid for 1 of these rows" in str(report.words)
 
 
+@pytest.mark.merge
 async def test_of_two_equal_sheets_in_an_inbox_one_is_asked_about(slow: Nights) -> None:
     before = slow.service.calls().get("create", 0)
     for stem in ("a", "b"):
@@ -266,6 +268,7 @@ def alike(title: str) -> str:
     return f"{videos('Same', 3)}{own}\n"
 
 
+@pytest.mark.merge
 async def test_two_sheets_of_one_campaign_do_not_undo_each_other(nights: Nights) -> None:
     for stem in ("a", "b"):
         of_one_campaign(nights, stem, alike(stem))
@@ -285,6 +288,7 @@ async def test_two_sheets_of_one_campaign_do_not_undo_each_other(nights: Nights)
     assert "is in the same inbox" in str(other.words)
 
 
+@pytest.mark.merge
 async def test_a_sheet_that_is_renamed_with_its_videos_under_way_is_told_once(slow: Nights) -> None:
     """Its campaign goes on with it; of the name that is gone there is nothing to say."""
     sheet = of_one_campaign(slow, "a", videos("A"))
@@ -294,6 +298,7 @@ async def test_a_sheet_that_is_renamed_with_its_videos_under_way_is_told_once(sl
     assert (report.sheet[-6:], report.outcome, report.charged) == ("b.json", "delivered", 30)
 
 
+@pytest.mark.merge
 async def test_what_was_tried_with_a_sandbox_is_not_what_was_made(nights: Nights) -> None:
     nights.put("a", videos("A"))
     tried = the_one(await nights.sweep(sandbox=True))
@@ -355,6 +360,7 @@ async def test_what_is_no_sheet_or_is_ours_is_not_read(nights: Nights) -> None:
     assert said(await nights.sweep()) == {"a": "unchanged"}
 
 
+@pytest.mark.merge
 async def test_a_script_beside_the_sheet_that_changes_changes_the_sheet(nights: Nights) -> None:
     rows = "id,title,script,duration_seconds,aspect_ratio\na,A,@a.txt,5,9:16\n"
     nights.put("a", rows)
@@ -366,6 +372,7 @@ async def test_a_script_beside_the_sheet_that_changes_changes_the_sheet(nights: 
     assert report.charged > 0
 
 
+@pytest.mark.merge
 async def test_a_sheet_that_fails_in_three_nights_is_left_alone_and_said_so_once(
     nights: Nights,
 ) -> None:
@@ -417,6 +424,7 @@ async def left(slow: Nights) -> Nights:
     return slow
 
 
+@pytest.mark.merge
 async def test_videos_under_way_come_home_though_their_sheet_is_broken(left: Nights) -> None:
     left.put("a", BROKEN)
     report = the_one(await left.sweep("2026-11-21"))
@@ -424,6 +432,7 @@ async def test_videos_under_way_come_home_though_their_sheet_is_broken(left: Nig
     assert report.delivered == ("r001", "r002")
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("how", ["broken", "gone"])
 async def test_a_fault_while_videos_come_home_keeps_no_other_sheet_from_its_night(
     left: Nights, how: str
@@ -446,6 +455,7 @@ async def test_a_fault_while_videos_come_home_keeps_no_other_sheet_from_its_nigh
     assert [one.exit_status for one in report.sheets] == [1, 0]
 
 
+@pytest.mark.merge
 async def test_a_sheet_that_was_set_aside_and_is_mended_is_run_once(left: Nights) -> None:
     """Its videos are under way: they come home with its run, and not beside it as well."""
     async with await open_ledger(left.settings.ledger) as ledger:
@@ -490,6 +500,7 @@ async def test_videos_that_come_home_keep_no_other_sheet_waiting(left: Nights) -
     assert report.sheets[0].rows["delivered"] == 2
 
 
+@pytest.mark.merge
 async def test_a_night_whose_sweep_was_killed_elsewhere_is_waited_for(nights: Nights) -> None:
     """Of a process on another machine nobody here knows whether it lives, until it says so."""
     nights.put("a", videos("A", 1))
@@ -517,6 +528,7 @@ async def test_whoever_leaves_a_night_to_another_sweep_does_not_say_that_it_went
     assert [call.path for call in web.calls] == ["/p/start"]
 
 
+@pytest.mark.merge
 async def test_a_plan_that_waits_is_where_the_board_shows_it(nights: Nights) -> None:
     nights.put("a", videos("A", 1))
     wanted = {"approval": "plan-only", "board": "https://board.example/"}
@@ -548,6 +560,7 @@ def _last(link: str | None) -> str:
     return link.rpartition("/")[2]
 
 
+@pytest.mark.merge
 async def test_a_pause_is_kept_and_told(nights: Nights) -> None:
     nights.put("a", videos("A", 1))
     async with await open_ledger(nights.settings.ledger) as ledger:
@@ -618,6 +631,7 @@ async def test_a_sweep_hears_that_its_night_is_another_ones(nights: Nights) -> N
     assert report.waiting == (f"{nights.name}-b.csv",)
 
 
+@pytest.mark.merge
 def test_two_sweeps_at_once_are_one(nights: Nights, desk: Desk) -> None:
     nights.put("a", videos("A"))
     nights.put("b", videos("B"))
@@ -630,6 +644,7 @@ def test_two_sweeps_at_once_are_one(nights: Nights, desk: Desk) -> None:
     assert len(log) <= 2
 
 
+@pytest.mark.merge
 def test_a_bad_row_is_named_with_its_reason_and_what_helps(
     tmp_path: Path, studio: Sandbox, name: str
 ) -> None:
@@ -653,6 +668,7 @@ def test_a_bad_row_is_named_with_its_reason_and_what_helps(
         assert f"row {row} is rejected: {reason}" in said
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "point",
     ["ledger: after the commit (steps._approve)"],
@@ -671,6 +687,7 @@ def bucket() -> Iterator[S3Server]:
         yield server
 
 
+@pytest.mark.merge
 def test_an_inbox_that_is_a_bucket(desk: Desk, name: str, bucket: S3Server) -> None:
     desk.environ.update(bucket.environment())
     client, key = bucket.client(), f"{name}/in/{name}.csv"

@@ -132,6 +132,7 @@ def test_what_cannot_be_meant_changes_nothing(
     assert (nights.folder / "nights.toml").read_text() == TOML
 
 
+@pytest.mark.merge
 def test_a_paused_inbox_is_not_swept_until_it_is_resumed(nights: Desk) -> None:
     sheet = nights.folder / "sheets" / "spring" / "videos.csv"
     sheet.write_text(simple_sheet(1))
@@ -176,6 +177,7 @@ def test_a_schedule_that_is_none_is_named_with_its_file(desk: Desk, line: str, s
     assert f"nights.toml: {said}" in done.err
 
 
+@pytest.mark.merge
 def test_an_inbox_that_is_away_keeps_no_other_from_its_night(nights: Desk) -> None:
     (nights.folder / "sheets" / "spring").rmdir()
     sheet = nights.folder / "sheets" / "autumn" / "videos.csv"

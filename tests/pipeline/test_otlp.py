@@ -14,6 +14,7 @@ STEPS = ["read", "plan", "quote", "approve", "produce", "report"]
 BAD = "bad,product-launch,Kettle,Bad,5000,9:16\n"
 
 
+@pytest.mark.merge
 def test_a_run_is_one_trace_with_a_span_a_step_and_some_for_rows(desk: Desk, name: str) -> None:
     (desk.folder / f"{name}.csv").write_text(simple_sheet(4) + BAD)
     with collector() as collected:
@@ -68,6 +69,7 @@ def test_what_is_sent_is_what_the_variables_ask_for(
     assert bool(collected.spans) == traces
 
 
+@pytest.mark.merge
 def test_a_collector_that_is_away_fails_nothing(desk: Desk, name: str) -> None:
     (desk.folder / f"{name}.csv").write_text(simple_sheet(1))
     desk.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] = "http://127.0.0.1:9"

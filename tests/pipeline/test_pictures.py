@@ -54,6 +54,7 @@ def known(desk: Desk, name: str) -> list[tuple[dict, int | None, dict]]:
         ]
 
 
+@pytest.mark.merge
 def test_a_video_is_delivered_with_a_poster_and_a_strip_and_checked(desk: Desk, name: str) -> None:
     videos = run(desk, name)
     for video in videos.values():
@@ -121,6 +122,7 @@ def test_a_picture_of_somebody_elses_is_left_alone(desk: Desk, name: str) -> Non
     assert theirs.read_bytes() == b"my own picture"
 
 
+@pytest.mark.merge
 def test_a_video_is_held_for_what_a_setting_names_until_somebody_keeps_it(
     desk: Desk, name: str
 ) -> None:

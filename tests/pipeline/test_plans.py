@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.databases import take_ledger
 from tests.programs import Desk, Sandbox, simple_sheet
 
@@ -21,6 +23,7 @@ def test_a_plan_makes_no_ledger(desk: Desk, service: Sandbox, name: str) -> None
     assert not (desk.folder / ".callsheet").exists()
 
 
+@pytest.mark.merge
 def test_the_detailed_exit_status_tells_changes_from_none(desk: Desk, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
 
@@ -55,6 +58,7 @@ def test_a_plan_that_no_longer_holds_names_the_row_that_moved(desk: Desk, name: 
     assert desk.rows(name)["r001"]["state"] == "quoted"
 
 
+@pytest.mark.merge
 def test_a_plan_as_a_page_is_carried_out_without_its_sheet_being_named(
     desk: Desk, name: str
 ) -> None:
@@ -112,6 +116,7 @@ def test_of_two_plans_of_one_sheet_the_second_pays_for_nothing(desk: Desk, name:
     assert [ended.json["credits"]["charged_this_run"] for ended in ends] == [30, 0]
 
 
+@pytest.mark.merge
 def test_a_plan_holds_after_a_run_that_did_nothing(desk: Desk, name: str) -> None:
     short = desk.sheet(f"{name}.csv", simple_sheet(2))
     desk.run(short)

@@ -125,6 +125,7 @@ def test_its_recorder_is_told_whole_seconds() -> None:
     assert int(shipped_every) >= 1
 
 
+@pytest.mark.merge
 def test_the_flow_pays_for_nothing_that_is_not_approved(
     desk: Desk, service: Sandbox, server: PrefectServer, name: str
 ) -> None:

@@ -85,6 +85,7 @@ def test_a_video_whose_file_is_not_in_the_store_stays(
     assert not has(studio, video)
 
 
+@pytest.mark.merge
 def test_a_paid_video_that_was_never_stored_stays_until_that_is_said(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -110,6 +111,7 @@ def test_a_paid_video_that_was_never_stored_stays_until_that_is_said(
     assert studio.charged([key, row["key"]]) == {key: 1, row["key"]: 1}
 
 
+@pytest.mark.merge
 def test_a_render_that_failed_and_cost_nothing_is_nothing_to_decide_about(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -126,6 +128,7 @@ def test_a_render_that_failed_and_cost_nothing_is_nothing_to_decide_about(
     assert not has(studio, video)
 
 
+@pytest.mark.merge
 def test_a_run_that_dies_between_the_deletion_and_its_record_is_repeated(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -142,6 +145,7 @@ def test_a_run_that_dies_between_the_deletion_and_its_record_is_repeated(
     assert desk.call("reconcile", name).status == 0
 
 
+@pytest.mark.merge
 def test_files_in_the_store_go_only_if_they_are_what_was_delivered(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -178,6 +182,7 @@ def keeping(name: str, duration: str) -> str:
     return json.dumps({"keep_at_service": duration, "rows": [row]})
 
 
+@pytest.mark.merge
 def test_what_was_delivered_long_ago_is_deleted_and_the_word_is_the_same_everywhere(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -204,6 +209,7 @@ def test_what_was_delivered_long_ago_is_deleted_and_the_word_is_the_same_everywh
         assert found[0]["problem"] == "missing"
 
 
+@pytest.mark.merge
 def test_a_nightly_run_deletes_what_was_delivered_long_ago(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -223,6 +229,7 @@ def test_a_nightly_run_deletes_what_was_delivered_long_ago(
     assert "by retention" in desk.call("explain", name, "r001").out
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("store", [False, True])
 def test_a_row_that_comes_back_to_a_lost_ledger_is_paid_again_only_if_its_file_is_gone(
     store: bool, desk: Desk, studio: Sandbox, name: str
@@ -243,6 +250,7 @@ def test_a_row_that_comes_back_to_a_lost_ledger_is_paid_again_only_if_its_file_i
     assert desk.call("reconcile", name).status == 0
 
 
+@pytest.mark.merge
 def test_a_lost_ledger_learns_from_the_manifest_what_was_deleted(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -259,6 +267,7 @@ def test_a_lost_ledger_learns_from_the_manifest_what_was_deleted(
     assert desk.call("reconcile", name).status == 0
 
 
+@pytest.mark.merge
 def test_a_lost_ledger_asks_before_it_pays_for_a_video_whose_only_file_it_cannot_find(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -280,6 +289,7 @@ def test_a_lost_ledger_asks_before_it_pays_for_a_video_whose_only_file_it_cannot
     assert desk.rows(name)["r001"]["deliveries"] == row["deliveries"]
 
 
+@pytest.mark.merge
 def test_a_lost_ledger_pays_for_such_a_video_again_when_that_is_said(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

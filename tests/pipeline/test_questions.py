@@ -33,6 +33,7 @@ def test_a_video_made_by_hand(desk: Desk, service: Sandbox, name: str) -> None:
     assert service.charged([yes[1]["key"]]) in ({}, {yes[1]["key"]: 1})
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "how", [("--without-prefect",), pytest.param((), marks=pytest.mark.prefect)], ids=str
 )
@@ -50,6 +51,7 @@ def test_a_run(desk: Desk, service: Sandbox, name: str, how: tuple[str, ...]) ->
         assert _answer(desk, wanted, YES)[0] == 0
 
 
+@pytest.mark.merge
 def test_another_take_and_an_end(desk: Desk, service: Sandbox, name: str) -> None:
     assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(1))).status == 0
     before = dict(service.calls())
@@ -65,6 +67,7 @@ def test_another_take_and_an_end(desk: Desk, service: Sandbox, name: str) -> Non
     assert desk.rows(name)["r001"]["state"] == "approved"
 
 
+@pytest.mark.merge
 def test_rows_that_left_the_sheet_in_numbers(desk: Desk, name: str) -> None:
     assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(5))).status == 0
     text = simple_sheet(1) + "new,product-launch,Lamp,Lamp,5,9:16\n"
@@ -80,6 +83,7 @@ def test_rows_that_left_the_sheet_in_numbers(desk: Desk, name: str) -> None:
     assert yes[1]["rows"] == {"total": 6, "delivered": 2, "retired": 4}
 
 
+@pytest.mark.merge
 def test_what_else_a_run_changes_is_said_above_the_question(desk: Desk, name: str) -> None:
     assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(2))).status == 0
     tree = f"campaign: {name}\nbudget: 90\nkeep_at_service: 30d\nrows:\n"
@@ -102,6 +106,7 @@ def test_what_else_a_run_changes_is_said_above_the_question(desk: Desk, name: st
         assert words in page
 
 
+@pytest.mark.merge
 def test_a_sheet_that_is_read_in_another_way(desk: Desk, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1, columns=",Claim", cells=",Boils"))
     assert desk.run(sheet, "--map", "Claim=x_claim").status == 0
@@ -117,6 +122,7 @@ def test_a_sheet_that_is_read_in_another_way(desk: Desk, name: str) -> None:
     assert (no[0], again[0], yes[0]) == (4, 4, 0)
 
 
+@pytest.mark.merge
 def test_hidden_rows_of_a_workbook(desk: Desk, name: str) -> None:
     sheet = desk.workbook(f"{name}.xlsx", simple_sheet(3), hidden=(3,))
     wanted = ("run", sheet, "--without-prefect")

@@ -27,6 +27,7 @@ def differences(desk: Desk, *words: str) -> list[dict[str, Any]]:
     return list(ended.json["differences"])
 
 
+@pytest.mark.merge
 def test_nothing_differs_after_a_run_and_others_are_only_counted(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -46,6 +47,7 @@ def test_nothing_differs_after_a_run_and_others_are_only_counted(
     assert ended.json["others"] >= 2
 
 
+@pytest.mark.merge
 def test_a_video_that_is_gone_a_charge_and_a_title_that_changed_are_told(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -81,6 +83,7 @@ def test_a_video_that_is_gone_a_charge_and_a_title_that_changed_are_told(
     assert seen() == {"gone": 1, "changed": 1}
 
 
+@pytest.mark.merge
 def test_a_video_that_came_after_its_row_was_stalled_is_taken_up_again(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -103,6 +106,7 @@ def test_a_video_that_came_after_its_row_was_stalled_is_taken_up_again(
     assert len(studio.bought()) == bought
 
 
+@pytest.mark.merge
 def test_videos_of_a_lost_ledger_are_named_by_their_keys(desk: Desk, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
     assert desk.run(sheet).status == 0
@@ -122,6 +126,7 @@ def test_videos_of_a_lost_ledger_are_named_by_their_keys(desk: Desk, name: str) 
     assert not differences(desk, f"{name}-2")
 
 
+@pytest.mark.merge
 def test_a_call_whose_answer_was_lost_is_settled_once_its_video_is_certain(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -147,6 +152,7 @@ def test_a_call_whose_answer_was_lost_is_settled_once_its_video_is_certain(
     assert len(studio.bought()) == bought
 
 
+@pytest.mark.merge
 def test_a_service_that_cannot_be_asked_is_no_difference(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

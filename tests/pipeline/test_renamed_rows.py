@@ -34,6 +34,7 @@ def lose_the_ledger(desk: Desk) -> None:
         file.unlink()
 
 
+@pytest.mark.merge
 def test_a_renamed_row_keeps_video_review_and_history(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -59,6 +60,7 @@ def test_a_renamed_row_keeps_video_review_and_history(
     assert studio.calls()["create"] == creates
 
 
+@pytest.mark.merge
 def test_a_row_that_is_edited_and_renamed_asks_nothing_about_columns(desk: Desk, name: str) -> None:
     columns, cells = ",cost_center,notes", ",north,spring"
     text = simple_sheet(1, columns=columns, cells=cells)
@@ -72,6 +74,7 @@ def test_a_row_that_is_edited_and_renamed_asks_nothing_about_columns(desk: Desk,
     assert desk.rows(name)["kettle"]["take"] == 2
 
 
+@pytest.mark.merge
 def test_a_row_that_an_earlier_run_took_for_a_new_one_is_renamed_after_all(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -93,6 +96,7 @@ def test_a_row_that_an_earlier_run_took_for_a_new_one_is_renamed_after_all(
     assert studio.calls()["create"] == creates
 
 
+@pytest.mark.merge
 def test_an_id_that_a_row_had_before_is_refused_for_another_row(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -109,6 +113,7 @@ def test_an_id_that_a_row_had_before_is_refused_for_another_row(
     assert studio.calls()["create"] == creates
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("ledger", ["stays", "is lost"])
 def test_a_row_is_renamed_while_the_answer_to_its_payment_is_lost(
     ledger: str, desk: Desk, studio: Sandbox, name: str
@@ -132,6 +137,7 @@ def test_a_row_is_renamed_while_the_answer_to_its_payment_is_lost(
     assert ended.json["credits"]["charged"] == 15
 
 
+@pytest.mark.merge
 def test_the_manifest_names_a_renamed_row_and_its_files_without_the_column(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -147,6 +153,7 @@ def test_the_manifest_names_a_renamed_row_and_its_files_without_the_column(
     assert studio.calls()["create"] == creates
 
 
+@pytest.mark.merge
 def test_renamed_rows_of_another_campaign_are_not_paid_for_again_unasked(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

@@ -35,6 +35,7 @@ def keys(desk: Desk, name: str, row: str) -> list[str]:
     return [take["key"] for take in desk.call("explain", name, row, "--json").json["takes"]]
 
 
+@pytest.mark.merge
 def test_a_delivered_row_is_taken_again_by_the_next_run(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -85,6 +86,7 @@ def test_a_retake_needs_no_sheet_and_asks_the_budget(desk: Desk, name: str) -> N
     assert desk.rows(name)["r001"]["take"] == 2
 
 
+@pytest.mark.merge
 def test_a_retake_above_the_limit_of_its_row_is_shown_and_not_approved(
     desk: Desk, name: str
 ) -> None:
@@ -102,6 +104,7 @@ def test_a_retake_above_the_limit_of_its_row_is_shown_and_not_approved(
     assert desk.rows(name)["r001"]["take"] == 1
 
 
+@pytest.mark.merge
 def test_a_killed_retake_is_carried_on_and_paid_once(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -132,6 +135,7 @@ def test_a_killed_retake_is_carried_on_and_paid_once(
     assert desk.run(f"{name}.csv").json["credits"]["charged"] == 45
 
 
+@pytest.mark.merge
 def test_failed_and_rejected_rows_get_new_keys(desk: Desk, studio: Sandbox, name: str) -> None:
     studio.plan_fault(on="render", do="fail", nth=1)
     studio.plan_fault(on="create", do="status", status=400, nth=2)
@@ -152,6 +156,7 @@ def test_failed_and_rejected_rows_get_new_keys(desk: Desk, studio: Sandbox, name
         assert len(set(keys(desk, name, row["row"]))) == 2
 
 
+@pytest.mark.merge
 def test_a_stalled_take_stays_booked_and_an_unwanted_retake_is_taken_back(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -174,6 +179,7 @@ def test_a_stalled_take_stays_booked_and_an_unwanted_retake_is_taken_back(
     assert desk.run(sheet).json["rows"] == {"total": 1, "delivered": 1}
 
 
+@pytest.mark.merge
 def test_a_retake_that_cannot_be_is_refused_before_anything(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -186,6 +192,7 @@ def test_a_retake_that_cannot_be_is_refused_before_anything(
         assert "nothing was spent" in ended.err
 
 
+@pytest.mark.merge
 async def test_a_flow_takes_rows_again_though_others_of_them_are_under_way(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

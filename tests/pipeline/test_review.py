@@ -20,6 +20,7 @@ def listed(told: Finished) -> list[str]:
     return [line["row"] for line in told.lines]
 
 
+@pytest.mark.merge
 def test_what_people_say_of_videos_is_kept_shown_and_heeded(desk: Desk, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(5))
     assert desk.run(sheet).status == 0
@@ -115,6 +116,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.merge
 def test_what_is_no_decision_changes_nothing(desk: Desk, name: str) -> None:
     text = simple_sheet(2) + "bad,product-launch,Kettle,Bad,5000,9:16\n"
     desk.run(desk.sheet(f"{name}.csv", text))

@@ -32,6 +32,7 @@ def test_an_edited_row_leaves_rejected(desk: Desk, name: str) -> None:
     assert desk.run(f"{name}.csv").json["rows"] == {"total": 2, "delivered": 2}
 
 
+@pytest.mark.merge
 def test_without_credits_the_rest_is_held_and_what_is_under_way_is_delivered(
     tmp_path: Path, name: str
 ) -> None:
@@ -59,6 +60,7 @@ def test_a_row_above_its_own_limit_is_held(desk: Desk, name: str) -> None:
     assert "max_credits" in desk.rows(name)["r001"]["reason"]
 
 
+@pytest.mark.merge
 def test_every_plan_leaves_a_row_above_its_limit_out_of_the_total(desk: Desk, name: str) -> None:
     text = simple_sheet(3, columns=",max_credits", cells=",15").replace("9:16,15", "9:16,14", 1)
     sheet = f"{name}.csv"
@@ -112,6 +114,7 @@ def test_a_rate_limit_is_waited_out(tmp_path: Path, name: str) -> None:
         assert ended.json["rows"] == {"total": 5, "delivered": 5}
 
 
+@pytest.mark.merge
 def test_a_long_rate_limit_parks_the_run(tmp_path: Path, name: str) -> None:
     options = ("--rate", "2", "--rate-window", "3600", "--credits", "1000")
     with sandbox(tmp_path / "closed", *options) as closed:
@@ -128,6 +131,7 @@ def test_a_long_rate_limit_parks_the_run(tmp_path: Path, name: str) -> None:
         assert closed.calls() == calls
 
 
+@pytest.mark.merge
 def test_a_video_that_takes_too_long_is_stalled_and_never_paid_again(
     tmp_path: Path, name: str
 ) -> None:

@@ -62,6 +62,7 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.merge
 def test_a_killed_run_is_shown_as_stopped_until_the_next_one_notes_it(
     shared: Desk, slow: Sandbox, name: str
 ) -> None:
@@ -87,6 +88,7 @@ def test_a_killed_run_is_shown_as_stopped_until_the_next_one_notes_it(
     assert "stopped" not in shared.call("status", name).out
 
 
+@pytest.mark.merge
 def test_a_second_run_waits_and_has_its_own_row(shared: Desk, slow: Sandbox, name: str) -> None:
     sheet = shared.sheet(f"{name}.csv", simple_sheet(2))
     words = ("run", sheet, "--yes", "--without-prefect")
@@ -106,6 +108,7 @@ def test_a_second_run_waits_and_has_its_own_row(shared: Desk, slow: Sandbox, nam
     assert [one["exit"] for one in runs(shared, name)] == [0, 0]
 
 
+@pytest.mark.merge
 async def test_a_refused_run_says_why_and_approved_no_plan(desk: Desk, name: str) -> None:
     refused = desk.run(desk.sheet(f"{name}.csv", simple_sheet(2)), "--budget", "5")
 
@@ -118,6 +121,7 @@ async def test_a_refused_run_says_why_and_approved_no_plan(desk: Desk, name: str
     assert row.plan_id is None
 
 
+@pytest.mark.merge
 async def test_a_run_keeps_what_it_was_asked_for_without_secrets(
     desk: Desk, service: Sandbox, name: str
 ) -> None:
@@ -137,6 +141,7 @@ async def test_a_run_keeps_what_it_was_asked_for_without_secrets(
     assert None not in (run.plan_id, retake.plan_id, run.organisation)
 
 
+@pytest.mark.merge
 def test_a_finished_campaign_gets_no_further_row(desk: Desk, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
     assert desk.run(sheet).status == 0
@@ -147,6 +152,7 @@ def test_a_finished_campaign_gets_no_further_row(desk: Desk, name: str) -> None:
     assert runs(desk, name) == before
 
 
+@pytest.mark.merge
 def test_cancelling_and_deleting_are_runs_too(desk: Desk, slow: Sandbox, name: str) -> None:
     left = desk.sheet(f"{name}-left.csv", simple_sheet(1))
     slow.clear_faults()
@@ -176,6 +182,7 @@ def nights(request: pytest.FixtureRequest, tmp_path: Path, service: Sandbox, nam
     return Nights(tmp_path, service, name, ledger=ledger)
 
 
+@pytest.mark.merge
 async def test_a_night_is_a_run_with_its_sheets_as_parts(nights: Nights) -> None:
     nights.put("a", videos("a"))
     nights.put("broken", BROKEN)

@@ -8,10 +8,13 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
+import pytest
+
 from tests.programs import Desk, Finished, simple_sheet
 from tests.web import serving
 
 
+@pytest.mark.merge
 def test_no_file_and_no_output_holds_a_secret(desk: Desk, tmp_path: Path, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
 
@@ -28,6 +31,7 @@ def test_no_file_and_no_output_holds_a_secret(desk: Desk, tmp_path: Path, name: 
     _none_in(tmp_path, said, secrets)
 
 
+@pytest.mark.merge
 def test_what_signs_the_address_of_a_sheet_is_kept_nowhere(
     desk: Desk, tmp_path: Path, name: str
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.programs import Desk, simple_sheet
 
 #: Commands that take `--select`, without it; of a sheet, or of a campaign.
@@ -21,6 +23,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.merge
 def test_ids_are_alternatives_and_a_mistake_touches_nothing(desk: Desk, name: str) -> None:
     sheet = f"{name}.csv"
     text = simple_sheet(3, columns=",tags", cells=",launch")

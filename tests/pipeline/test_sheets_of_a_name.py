@@ -56,6 +56,7 @@ def test_a_renamed_sheet_is_not_paid_for_anew(
     assert service.calls()["create"] == paid
 
 
+@pytest.mark.merge
 def test_a_copy_is_made_again_on_purpose_and_nobody_is_asked_twice(
     desk: Desk, service: Sandbox, name: str, paid: int
 ) -> None:
@@ -74,6 +75,7 @@ def test_a_copy_is_made_again_on_purpose_and_nobody_is_asked_twice(
     assert service.calls()["create"] == paid + 3
 
 
+@pytest.mark.merge
 def test_a_few_rows_of_another_campaign_are_warned_of_once(
     desk: Desk, service: Sandbox, name: str, paid: int
 ) -> None:
@@ -114,6 +116,7 @@ def test_another_clients_sheet_of_the_same_name_does_not_take_its_place(
     assert service.calls()["create"] == paid + 2
 
 
+@pytest.mark.merge
 def test_another_worksheet_is_another_campaign_unless_somebody_says_so(
     desk: Desk, service: Sandbox, name: str
 ) -> None:
@@ -137,6 +140,7 @@ def test_another_worksheet_is_another_campaign_unless_somebody_says_so(
     assert moved.json["rows"] == later.json["rows"] == {"total": 2, "delivered": 1, "retired": 1}
 
 
+@pytest.mark.merge
 def test_a_sheet_that_moves_goes_on_without_a_question(
     desk: Desk, service: Sandbox, name: str, paid: int
 ) -> None:

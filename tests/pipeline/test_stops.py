@@ -43,6 +43,7 @@ def test_a_signal_stops_within_seconds_and_the_next_run_goes_on(
     assert slow.charged(keys) == dict.fromkeys(keys, 1)
 
 
+@pytest.mark.merge
 def test_max_wait_parks_the_run(tmp_path: Path, slow: Sandbox, name: str) -> None:
     desk = Desk(tmp_path, slow.environ)
     sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
@@ -58,6 +59,7 @@ def test_max_wait_parks_the_run(tmp_path: Path, slow: Sandbox, name: str) -> Non
     assert ended.json["credits"]["charged"] == 30
 
 
+@pytest.mark.merge
 def test_a_second_run_at_the_same_time_is_told_who_is_at_work(
     tmp_path: Path, slow: Sandbox, name: str
 ) -> None:

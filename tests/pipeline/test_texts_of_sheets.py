@@ -14,6 +14,8 @@ import time
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
+
 from callsheet.flows.nightly_run import sweep
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.nights.inboxes import Inbox
@@ -49,6 +51,7 @@ def forged(text: str) -> list[str]:
     return [*lines, *sorted(set(text) & CONTROLS)]
 
 
+@pytest.mark.merge
 def test_plans_rows_problems_and_reports_stay_on_their_lines(desk: Desk, name: str) -> None:
     file, broken = f"{name}.csv", desk.folder / "broken.csv"
     (desk.folder / file).write_text(sheet(("a", "9:16", "100"), ("b", "9:16", "1")), newline="")
@@ -81,6 +84,7 @@ def test_plans_rows_problems_and_reports_stay_on_their_lines(desk: Desk, name: s
     assert again.json["credits"]["total"] == 0
 
 
+@pytest.mark.merge
 async def test_mails_and_reports_of_a_night_stay_on_their_lines(
     tmp_path: Path, service: Sandbox, name: str
 ) -> None:

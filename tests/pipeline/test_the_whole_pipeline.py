@@ -34,6 +34,7 @@ def house(
         yield desk, server
 
 
+@pytest.mark.merge
 def test_a_sheet_becomes_videos_once(
     house: tuple[Desk, S3Server | None], service: Sandbox, name: str
 ) -> None:

@@ -107,6 +107,7 @@ def test_a_service_that_tells_nothing_new_or_nothing_at_all(desk: Desk, service:
     assert "404" in none.err
 
 
+@pytest.mark.merge
 def test_the_tools_of_a_sandbox_are_shown_without_any_service(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     ours = desk.call("tools", "--sandbox", "--json")

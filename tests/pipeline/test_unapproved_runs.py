@@ -67,6 +67,7 @@ def stage(request: pytest.FixtureRequest, desk: Desk, service: Sandbox, name: st
     return Place(desk, service, name)
 
 
+@pytest.mark.merge
 def test_a_refused_run_leaves_the_sheet_to_its_campaign(stage: Place) -> None:
     other = f"{stage.name}-2"
     stage.refused("--new-campaign", "--campaign", other, "--budget", "9999")
@@ -118,6 +119,7 @@ def test_a_refused_run_sets_no_budget_and_no_retention(stage: Place) -> None:
     assert pruned.json["videos"] == [], pruned.out
 
 
+@pytest.mark.merge
 def test_what_a_run_saw_that_had_nothing_to_approve_is_shown_with_the_first_plan(
     stage: Place,
 ) -> None:
@@ -132,6 +134,7 @@ def test_what_a_run_saw_that_had_nothing_to_approve_is_shown_with_the_first_plan
     assert [one["what"] for one in plan["changes"]] == ["retention"]
 
 
+@pytest.mark.merge
 def test_a_refused_run_copies_nothing_later(stage: Place) -> None:
     copies = stage.desk.folder / "copies"
     head = {"copies": f"file:{copies}/{{name}}.mp4"}

@@ -41,6 +41,7 @@ def problems(document: dict) -> dict[str, str]:
     return {f"{p['row']}.{p['kind']}": p["problem"] for p in document["problems"]}
 
 
+@pytest.mark.merge
 def test_what_is_missing_or_changed_is_found_and_brought_back_free(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -135,6 +136,7 @@ def test_captions_that_are_asked_for_later_are_fetched_too(desk: Desk, name: str
     assert desk.call("verify", name, "--json").json["files"]["intact"] == 2
 
 
+@pytest.mark.merge
 def test_a_service_in_trouble_is_not_a_verdict(desk: Desk, studio: Sandbox, name: str) -> None:
     files = delivered(desk, name, rows=1)
     files["r001.mp4"].unlink()
@@ -152,6 +154,7 @@ def test_a_service_in_trouble_is_not_a_verdict(desk: Desk, studio: Sandbox, name
     assert files["r001.mp4"].exists()
 
 
+@pytest.mark.merge
 def test_a_bucket_is_looked_at_and_mended_like_a_folder(
     desk: Desk, bucket: S3Server, name: str
 ) -> None:

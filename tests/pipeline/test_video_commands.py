@@ -365,6 +365,7 @@ def test_a_lost_answer_without_a_key_is_made_good_by_what_the_call_has_done(
     assert desk.call("resolve", "--json").json["unsettled"] == []
 
 
+@pytest.mark.merge
 def test_a_lost_answer_without_a_key_is_settled_by_a_person(
     desk: Desk, service: Sandbox, video: str
 ) -> None:

@@ -18,6 +18,7 @@ def delivered(desk: Desk, name: str) -> list[str]:
     return [row for row, one in desk.rows(name).items() if one["state"] == "delivered"]
 
 
+@pytest.mark.merge
 def test_each_wave_is_made_once_the_one_before_is_kept(
     desk: Desk, service: Sandbox, name: str
 ) -> None:
@@ -50,6 +51,7 @@ def test_each_wave_is_made_once_the_one_before_is_kept(
     assert service.charged(keys) == dict.fromkeys(keys, 1)
 
 
+@pytest.mark.merge
 def test_the_next_wave_is_approved_without_its_sheet(desk: Desk, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(4))
     desk.run(sheet, "--waves", "25%,50%")
@@ -99,6 +101,7 @@ def test_parts_that_cannot_be_meant_are_refused(desk: Desk, name: str, said: str
     assert f'"{said}" for waves' in ended.err
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(("later", "charged"), [(True, 75), (False, 15)])
 async def test_checks_release_every_wave_on_one_approval(
     desk: Desk, real: Sandbox, name: str, later: bool, charged: int

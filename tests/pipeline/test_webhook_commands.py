@@ -174,6 +174,7 @@ def test_a_subscription_is_made_once_by_whoever_comes_first(office: Desk) -> Non
     _says_no_secret(office, first, again, told)
 
 
+@pytest.mark.merge
 def test_a_secret_is_replaced_by_hand(office: Desk) -> None:
     before = office.call("webhooks", "ensure", "--json")
     after = office.call("webhooks", "rotate", "--json")

@@ -78,6 +78,7 @@ def test_what_is_missing_or_damaged_is_told_in_the_zip_and_by_the_exit_status(
     assert status["r003"]["cs_file_mp4"] == words
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "words",
     [

@@ -73,6 +73,7 @@ def fill(file: Path) -> None:
                 continue
 
 
+@pytest.mark.merge
 def test_a_ledger_that_is_locked_too_long_has_the_delivery_come_again(tmp_path: Path) -> None:
     with hearing(tmp_path) as one:
         video = fresh()
@@ -104,6 +105,7 @@ def test_whoever_is_told_of_a_hint_cannot_undo_it(tmp_path: Path) -> None:
         assert len(one.inbox(video)) == 1
 
 
+@pytest.mark.merge
 def test_many_at_once_are_all_heard(tmp_path: Path) -> None:
     with hearing(tmp_path) as one:
         videos = [fresh() for _ in range(100)]

@@ -92,6 +92,7 @@ def test_what_does_not_come_within_its_time_is_not_waited_for(hears: Hearing) ->
     assert delivers(hears) < SOON
 
 
+@pytest.mark.merge
 def test_it_stops_at_once_whoever_is_still_there(tmp_path: Path) -> None:
     with ExitStack() as stack:
         with hearing(tmp_path) as one:

@@ -50,6 +50,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path, dict(FREE))
 
 
+@pytest.mark.merge
 def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, desk: Desk) -> None:
     more = {
         "CALLSHEET_WEBHOOK_URL": "https://videos.example/hooks",

@@ -66,6 +66,7 @@ def ending(said: str) -> str:
     return found[-1] if found else said
 
 
+@pytest.mark.merge
 def test_an_error_ends_with_the_command_to_type(desk: Desk) -> None:
     for file in ("spring.csv", "bad.csv"):
         assert (desk.folder / file).exists()

@@ -111,6 +111,7 @@ def tools() -> set[str]:
     return {tool.__name__ for _, tool, _ in TOOLS} | {"show_videos"}
 
 
+@pytest.mark.merge
 def test_every_command_is_at_every_door_or_has_its_reason() -> None:
     assert list(DOORS) == list(COMMANDS)
     there = (calls(), tools())

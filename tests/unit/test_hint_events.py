@@ -180,6 +180,7 @@ async def test_whose_a_video_is(stage: Stage) -> None:
     assert (found["vid_a"].sheet, found["vid_a"].owner) == ("s.csv", None)
 
 
+@pytest.mark.merge
 async def test_while_prefect_is_away_nobody_waits_and_the_rest_is_counted(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:

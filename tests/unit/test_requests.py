@@ -35,6 +35,7 @@ def test_what_is_asked_for_is_what_is_sent(operation, body):
     assert canonical_json(request.body()) == canonical_json(body)
 
 
+@pytest.mark.merge
 @settings(max_examples=40, deadline=None)
 @given(st.dictionaries(st.text(min_size=1), TREE, max_size=4), TREE)
 def test_members_it_does_not_know_go_out_to_the_byte(others, inputs):

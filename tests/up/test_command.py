@@ -27,6 +27,7 @@ from tests.programs import Desk, simple_sheet
 from tests.up.conftest import up_at
 
 
+@pytest.mark.merge
 def test_it_is_up_with_nothing_configured_and_down_again(desk: Desk) -> None:
     with up_at(desk, "--without", "prefect") as up:
         ready = up.ready()

@@ -92,6 +92,7 @@ def test_a_flow_run_that_does_not_listen_is_ended_with_it(note: Path) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_program_as_a_whole(note: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-c", WORKER]

@@ -71,6 +71,7 @@ async def silent(stage: Stage, production: Production, heard: list[str]) -> Clai
     return claims
 
 
+@pytest.mark.merge
 async def test_it_keeps_what_it_renews_and_lets_go_of_the_rest(stage: Stage):
     production, heard = await begin(stage), list[str]()
     claiming = claiming_rows(stage.ledger, production, lapse=4.0, on_lost=heard.append)

@@ -76,6 +76,7 @@ async def test_workers_look_once_at_each_video_that_they_hear_of(
     assert service.calls()["get"] == 6
 
 
+@pytest.mark.merge
 async def test_a_run_that_insists_on_webhooks_has_no_worker_pay_before_it_knows_of_them(
     desk: Desk, service: Sandbox
 ) -> None:

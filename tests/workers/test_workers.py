@@ -60,6 +60,7 @@ def assert_each_once(desk: Desk, service: Sandbox, campaign: str, rows: int) -> 
     assert service.charged(keys) == dict.fromkeys(keys, 1)
 
 
+@pytest.mark.merge
 async def test_workers_share_a_campaign(desk: Desk, processes: Processes, service: Sandbox):
     sheet = str(desk.folder / desk.sheet("shared.csv", simple_sheet(12)))
 

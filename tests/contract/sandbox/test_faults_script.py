@@ -60,6 +60,7 @@ def test_a_bad_script_is_refused_in_a_sentence(
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.merge
 def test_callsheet_takes_the_same_script(tmp_path: Path) -> None:
     (tmp_path / "faults.toml").write_text('[[faults]]\non = "get"\ndo = "explode"\n')
     ended = subprocess.run(

@@ -43,6 +43,7 @@ def test_it_prints_one_line_when_ready_and_stops_cleanly(start: Any, tmp_path: P
     assert time.monotonic() - began < 2
 
 
+@pytest.mark.merge
 def test_it_stops_at_once_with_renders_under_way(start: Any) -> None:
     running = start("--time-scale", "1")
     for _ in range(4):
@@ -56,6 +57,7 @@ def test_it_stops_at_once_with_renders_under_way(start: Any) -> None:
     assert not left
 
 
+@pytest.mark.merge
 def test_everything_is_there_after_a_kill(start: Any) -> None:
     first = start("--time-scale", "150")
     finished = first.create(duration_seconds=1, idempotency_key="kept")

@@ -64,6 +64,7 @@ def made(real: Any) -> tuple[str, dict[str, Any], VideoFile]:
     return video, real.wait(video, within=60), video_of(real, video)
 
 
+@pytest.mark.merge
 def test_a_scene_is_made_anew_and_the_others_stay_to_the_last_bit(real: Any, made: Any) -> None:
     video, seen, _ = made
     before = video_of(real, video)
@@ -176,6 +177,7 @@ def test_each_is_paid_by_itself_and_differs_in_instant_videos_too(
     assert instant.client.get(url_of(instant, video)).headers["etag"] != before
 
 
+@pytest.mark.merge
 def test_every_finished_render_is_told_of(hooked: Any) -> None:
     with receiving() as receiver:
         webhook = subscribe(hooked, receiver.url)

@@ -23,6 +23,7 @@ def share(running: Any, video: str) -> dict[str, Any]:
     return dict(answer.json()["data"])
 
 
+@pytest.mark.merge
 def test_a_link_leads_anyone_to_the_video_and_ends(brief: Any, anyone: httpx.Client) -> None:
     video = brief.create(title="<b>Spring & tea</b>")
     brief.wait(video)

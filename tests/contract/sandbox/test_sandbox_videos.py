@@ -41,6 +41,7 @@ def videos(quick: Any) -> list[tuple[str, dict[str, Any], bytes]]:
     return done
 
 
+@pytest.mark.merge
 def test_they_decode_with_the_right_shape_length_and_sound(videos: Any) -> None:
     for _, order, rendered in videos:
         with av.open(io.BytesIO(rendered)) as opened:
@@ -64,6 +65,7 @@ def test_they_can_be_heard(videos: Any) -> None:
         assert 0.05 < loudest < 0.9
 
 
+@pytest.mark.merge
 def test_no_two_are_alike_and_none_stands_still(videos: Any) -> None:
     colours, sounds = set(), set()
     for _, _, rendered in videos:

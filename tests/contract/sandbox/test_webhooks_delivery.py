@@ -253,6 +253,7 @@ def test_headers_without_end_are_a_failure(
     assert (last["outcome"], last["status"]) == ("failed", None)
 
 
+@pytest.mark.merge
 def test_the_last_fifty_attempts_are_listed_newest_first(
     hooked: Any, receiver: Receiver, subscription: Subscription
 ) -> None:

@@ -33,6 +33,7 @@ def fail(subscription: Subscription, receiver: Receiver, times: int) -> None:
     subscription.tried(already + times)
 
 
+@pytest.mark.merge
 def test_twenty_failures_in_a_row_disable_a_webhook(
     receiver: Receiver, subscription: Subscription
 ) -> None:
@@ -138,6 +139,7 @@ def test_deleting_or_switching_off_stops_what_is_on_its_way(
     assert control(unhurried)["pending"] == []
 
 
+@pytest.mark.merge
 def test_a_waiting_delivery_goes_to_the_new_address(start: Any, receiver: Receiver) -> None:
     running = start(*ONE_RETRY)
     subscription = subscribe(running, f"{receiver.url}/old")
@@ -147,6 +149,7 @@ def test_a_waiting_delivery_goes_to_the_new_address(start: Any, receiver: Receiv
     assert [one.path for one in receiver.wait(2)] == ["/old", "/new"]
 
 
+@pytest.mark.merge
 def test_a_kill_in_the_middle_of_the_schedule_loses_nothing(start: Any, receiver: Receiver) -> None:
     first = start(*ONE_RETRY)
     subscription = subscribe(first, receiver.url)
@@ -168,6 +171,7 @@ def test_a_kill_in_the_middle_of_the_schedule_loses_nothing(start: Any, receiver
     assert after.shown()["consecutive_failures"] == 0
 
 
+@pytest.mark.merge
 def test_what_was_under_way_at_a_kill_is_sent_again(start: Any, receiver: Receiver) -> None:
     first = start(*NO_RETRIES)
     subscription = subscribe(first, receiver.url)

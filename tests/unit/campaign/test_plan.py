@@ -101,6 +101,7 @@ async def test_a_plan_says_what_syncing_does(ledger: Ledger):
     assert after == {found.row: found.state for found in shown.lines}
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("rows", [4, FEW + 4])
 async def test_what_a_plan_found_to_differ_is_all_that_is_synced(ledger: Ledger, rows: int):
     briefs = [brief(f"r{n}", f"Tea {n}") for n in range(rows)]

@@ -90,6 +90,7 @@ CASES = {
 }
 
 
+@pytest.mark.merge
 async def test_what_is_written_is_what_was_recorded(tmp_path: Path) -> None:
     for name, content in (await written(tmp_path)).items():
         known = (RECORDED / name).read_bytes().decode()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import plan_sheet
 from callsheet.tasks.campaign.sheet_verb import campaign_of, take_rows_in
@@ -50,12 +52,14 @@ def many(first: int, last: int) -> list[Brief]:
     return [brief(f"r{n}", topic=f"topic {n}") for n in range(first, last)]
 
 
+@pytest.mark.merge
 async def test_others_write_between_two_pieces(ledger: Ledger) -> None:
     assert await taken_in(ledger, *many(0, 4500)) == [2000, 4000, 4500]
     assert await taken_in(ledger, *many(0, 4500)) == []
     assert await taken_in(ledger, *many(0, 4600)) == [4600]
 
 
+@pytest.mark.merge
 async def test_a_row_of_a_later_piece_that_has_another_id_keeps_its_video(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief("old", topic="Tea"), *many(0, 10))
     await stage.delivered("old")
@@ -68,6 +72,7 @@ async def test_a_row_of_a_later_piece_that_has_another_id_keeps_its_video(ledger
     assert "old" not in rows
 
 
+@pytest.mark.merge
 async def test_a_sheet_that_was_taken_in_together_is_not_taken_in_again(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief("old", topic="Tea"), *many(0, 10))
     await stage.delivered("old")

@@ -109,6 +109,7 @@ async def test_a_sweep_polls_everything_once(
     assert sorted(service.polled) == ["vid_a"] * 2 + ["vid_b"] * 2
 
 
+@pytest.mark.merge
 async def test_when_webhooks_fail_polls_are_planned_as_without_them(
     ledger: Ledger, tmp_path: Path, service: Service
 ) -> None:

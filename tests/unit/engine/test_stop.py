@@ -91,6 +91,7 @@ class Play:
         return engine, await stage.rows()
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("names", [["a"], ["a", "b", "c"]])
 def test_one_sick_video_is_the_trouble_of_its_row_and_parks_no_run(names: list[str]) -> None:
     play = Play(Service(sick={"vid_a"}))
@@ -101,6 +102,7 @@ def test_one_sick_video_is_the_trouble_of_its_row_and_parks_no_run(names: list[s
     assert play.time.now - NOW > DEADLINE
 
 
+@pytest.mark.merge
 def test_several_sick_videos_park_no_run_while_the_service_answers_at_all() -> None:
     gone = NotFound("404", operation="list_videos", status=404)
     play = Play(Service(sick={"vid_a", "vid_b"}, listing=gone))
@@ -137,6 +139,7 @@ async def _stopped(play: Play, *, after: float, takes: float) -> tuple[str, int,
     return (await stage.row("a")).state, len(found), play.time.now - began
 
 
+@pytest.mark.merge
 def test_a_paid_call_without_a_key_is_waited_for_when_a_run_is_stopped() -> None:
     play = Play(Service(takes=100))
     state, unsettled, seconds = run_virtually(_stopped(play, after=1, takes=100), play.time)

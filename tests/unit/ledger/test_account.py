@@ -122,6 +122,7 @@ async def play(ledger: Ledger, steps) -> None:
         await game.check()
 
 
+@pytest.mark.merge
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(step, min_size=10, max_size=40))
 def test_the_account_is_the_sum_over_the_takes(made_ledger: Path, tmp_path: Path, steps):
@@ -137,6 +138,7 @@ def test_the_account_is_the_sum_over_the_takes(made_ledger: Path, tmp_path: Path
     asyncio.run(run())
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_the_account_is_the_sum_over_the_takes_on_both_databases(ledger: Ledger, seed: int):
     chance = random.Random(seed)

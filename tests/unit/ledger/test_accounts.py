@@ -261,6 +261,7 @@ async def test_a_price_cannot_creep_up_within_the_tolerance(ledger: Ledger):
         assert await stage.write(renew_quote, quoted, **part) is stands
 
 
+@pytest.mark.merge
 async def test_opens_of_several_programs_at_once_never_pass_any_limit(
     ledger: Ledger, made_address: str
 ):

@@ -111,6 +111,7 @@ async def test_a_backup_is_one_whole_file_for_its_owner_alone(
         back_up(ledger_address, made.path, **BY_ME)
 
 
+@pytest.mark.merge
 async def test_a_ledger_that_is_read_only_is_backed_up_and_diagnosed(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
@@ -312,6 +313,7 @@ async def test_a_log_that_was_left_is_no_part_of_what_is_restored(
         assert aside.read_bytes() == log
 
 
+@pytest.mark.merge
 async def test_where_files_have_one_name_alone_they_are_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,6 +370,7 @@ WAITING = (
 )
 
 
+@pytest.mark.merge
 async def test_on_postgres_what_came_in_the_last_moment_is_kept(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
@@ -402,6 +405,7 @@ async def test_on_postgres_what_came_in_the_last_moment_is_kept(
 FIRST = insert(campaigns).values(name="autumn", sheet="a.csv", created_at=NOW)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("change", "instead", "words"),
     [
@@ -459,6 +463,7 @@ async def test_a_backup_that_was_altered_or_is_newer_is_named_and_refused(
     assert lines_of(address) == before
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("statement", "gives_way"),
     [
@@ -597,6 +602,7 @@ back_up(sys.argv[1], Path(sys.argv[2]), by="Ann", at=1.0)
 """
 
 
+@pytest.mark.merge
 async def test_what_a_killed_backup_left_goes_with_the_next_unless_somebody_is_at_it(
     tmp_path: Path,
 ) -> None:

@@ -318,6 +318,7 @@ async def test_an_agents_allowance_covers_only_prices_of_the_service(
         assert await approved(ledger, plan, by="x", role=role, allowance=1000)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("role", ["approver", "agent"])
 async def test_an_allowance_covers_only_making_videos(ledger: Ledger, role: Role):
     approve = partial(approved, ledger, by="x", role=role, allowance=1000)

@@ -106,6 +106,7 @@ def test_campaigns_with_open_rows_and_those_of_late_are_told_of(
     assert bool(kept.look().campaigns) is told
 
 
+@pytest.mark.merge
 def test_no_more_than_so_many_campaigns_are_told_of(kept: Kept) -> None:
     for number in range(1, MOST + 4):
         kept.campaign(number, last=NOW)

@@ -95,6 +95,7 @@ async def test_somebody_who_is_cancelled_does_not_take_the_change_back(ledger: L
     assert await ledger.read(names) == {"slow", "next"}
 
 
+@pytest.mark.merge
 async def test_closing_commits_what_is_pending(made_address: str):
     ledger = await open_ledger(made_address)
     writes = [asyncio.create_task(ledger.write(campaign(f"c{n}"))) for n in range(300)]

@@ -146,6 +146,7 @@ async def paged(stage: Stage, which: RowFilter, sort: Sort, limit: int) -> list[
     raise AssertionError("there is no end to it")
 
 
+@pytest.mark.merge
 async def test_every_filter_finds_what_a_look_at_each_row_finds_in_every_order(ledger: Ledger):
     stage = await campaign(ledger)
     number = stage.campaign.id
@@ -166,6 +167,7 @@ async def test_every_filter_finds_what_a_look_at_each_row_finds_in_every_order(l
             assert names or case in ("a part of a tag", "a name of JSON"), case
 
 
+@pytest.mark.merge
 async def test_counts_are_those_of_the_filters(ledger: Ledger):
     stage = await campaign(ledger)
     counts = await ledger.read(counts_of, campaign_id=stage.campaign.id)

@@ -87,6 +87,7 @@ async def in_one_group(ledger: Ledger, changes: list[Callable[..., Any]]) -> Non
     await asyncio.gather(first, *writes)
 
 
+@pytest.mark.merge
 async def test_rows_that_share_a_commit_cost_seven_statements_each(
     ledger: Ledger, statements: list[str]
 ):

@@ -165,6 +165,7 @@ async def test_two_campaigns_do_not_see_each_other(ledger: Ledger):
     assert (await autumn.row()).state == "planned"
 
 
+@pytest.mark.merge
 async def test_four_thousand_rows_are_synced_again_in_a_moment(ledger: Ledger):
     briefs = [brief(f"row-{n:04}", f"Topic {n}", priority=n % 3) for n in range(4_000)]
     began = time.perf_counter()

@@ -105,6 +105,7 @@ async def test_a_key_that_cannot_be_tried_yet_is_kept(machine, server):
     assert not server.to(REVOKE)
 
 
+@pytest.mark.merge
 async def test_a_key_in_the_keyring_is_used_by_the_next_command_and_gone_after_logout(
     machine, server
 ):

@@ -8,6 +8,8 @@ import pty
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.launcher import IMPORTS
 from tests.unit.login.conftest import GRANTED, AuthServer
 
@@ -15,6 +17,7 @@ ROOT = Path(__file__).parent.parent.parent.parent
 STARTED = {"device_code": "canary0device", "user_code": "WDJB-MJHT", "interval": 0.1}
 
 
+@pytest.mark.merge
 async def test_a_code_that_ran_out_is_replaced_at_a_terminal(server: AuthServer, tmp_path: Path):
     server.on("/api/oauth/device_authorization", STARTED, {**STARTED, "user_code": "BBBB-CCCC"})
     server.on("/api/oauth/token", {"error": "expired_token"}, GRANTED)

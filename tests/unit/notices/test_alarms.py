@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.notices import alarm, digest
@@ -10,6 +12,7 @@ from tests.hearing_of_nights import Mailbox
 from tests.unit.notices.made_nights import UNCHANGED, at, night, swept
 
 
+@pytest.mark.merge
 async def test_a_night_that_goes_well_after_a_failure_is_told(
     ledger: Ledger, settings: Settings, inbox: Inbox, post: Mailbox
 ) -> None:

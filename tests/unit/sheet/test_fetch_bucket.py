@@ -38,6 +38,7 @@ async def test_it_reads_a_sheet_from_a_bucket(bucket):
     assert sheet.briefs[0].row == "r1"
 
 
+@pytest.mark.merge
 async def test_it_says_why_it_cannot_have_a_sheet(bucket):
     bucket.put_object(Bucket="inbox", Key="large.csv", Body=b"x" * (MAX_BYTES + 1))
     for address, words in (

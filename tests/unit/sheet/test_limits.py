@@ -1,5 +1,7 @@
 """Huge and hostile sheets end in a sentence."""
 
+import pytest
+
 from callsheet.tasks.sheet import text as limits
 
 
@@ -8,6 +10,7 @@ def test_it_refuses_too_many_bytes(refuse):
     assert problem == "campaign.csv has 20 MiB; a sheet may have 20 MiB: split it"
 
 
+@pytest.mark.merge
 def test_it_refuses_too_many_rows(refuse):
     text = "id,tool\n" + "".join(f"r{n},t\n" for n in range(limits.MAX_ROWS + 1))
     assert refuse(text) == ["campaign.csv has more than 100,000 rows; split it"]
@@ -38,6 +41,7 @@ def test_it_suspects_a_missing_quote_behind_a_cell_without_end(refuse):
     ]
 
 
+@pytest.mark.merge
 def test_it_reads_a_large_sheet_in_seconds(read):
     text = "id,tool,title,fields.a\n" + "".join(f"r{n},t,Video {n},x\n" for n in range(20_000))
     assert len(read(text).briefs) == 20_000

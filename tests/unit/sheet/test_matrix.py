@@ -93,6 +93,7 @@ def test_json_takes_an_id_template_and_a_fallback() -> None:
     ]
 
 
+@pytest.mark.merge
 def test_many_videos_are_accepted_with_a_word_and_never_without_end() -> None:
     def many(count: int) -> Sheet:
         axis = "|".join(map(str, range(1, count + 1)))

@@ -113,6 +113,7 @@ async def test_processes_that_ended_while_they_waited_cost_no_video(
     assert await inspector.inspect(video_path, "no") == inspect_video(video_path, "no")
 
 
+@pytest.mark.merge
 async def test_one_that_hangs_is_ended_and_its_video_is_inspected_by_another(
     video_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -182,6 +183,7 @@ async def test_the_process_of_a_video_that_is_not_awaited_any_more_is_ended(
     assert gone(another)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("use", ["no", "auto"])
 async def test_a_few_videos_are_inspected_here(use: str, video_path: Path) -> None:
     inspector = Inspector(use)  # type: ignore[arg-type]

@@ -193,6 +193,7 @@ def test_a_video_larger_than_memory_is_read_by_its_boxes_alone(tmp_path) -> None
     assert find_ai_mark(path) == "found"
 
 
+@pytest.mark.merge
 def test_what_is_nothing_but_boxes_is_not_counted_for_ever(tmp_path) -> None:
     with pytest.raises(VideoError, match="not an MP4"):
         check_boxes(_file(tmp_path, _box(b"free") * 1_000_001))
