@@ -97,6 +97,9 @@ class TimeLeft:
             return None
         found = [(one, one.bounds(now)) for one in self._kinds.values() if one.begun]
         known = [bounds for _, bounds in found if bounds is not None]
+        if not known and self._of_row:
+            # Rows that wait for a person are done at once, and say nothing of the renders.
+            return None
         if not known:
             # They need no render, or are rendered by others: as quickly as so far.
             return (now - self._started) / done * (to_do - done)

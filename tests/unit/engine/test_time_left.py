@@ -92,3 +92,9 @@ def test_what_renders_took_before_tells_of_those_that_none_has_ended_of(part: fl
 def test_a_service_that_has_changed_is_judged_by_what_it_does_now(then: float) -> None:
     left = TimeLeft(0.0, [("create", Decimal(1), then)])
     assert wrong_by(renders(even, 0.03, seed=1), 0.25, left) <= 0.25
+
+
+def test_rows_on_hold_say_nothing_of_renders_of_which_none_has_ended() -> None:
+    left = TimeLeft(0.0)
+    left.begins(a_row("rendering"), 1.0)
+    assert left.estimate(2.0, done=1, to_do=3) is None
