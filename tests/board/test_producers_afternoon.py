@@ -27,6 +27,8 @@ pytestmark = pytest.mark.merge
 #: Two videos of the first row.
 FIRST, SECOND = "AH-1-de-9x16", "AH-1-de-1x1"
 WITHIN = 60_000
+#: How high the highest list of rows is.
+TALL = "Math.max(0, ...[...document.querySelectorAll('.folds')].map((one) => one.scrollHeight))"
 PRODUCTS = ("Kettle", "Lamp", "Chair", "Bowl", "Mug", "Clock")
 
 
@@ -260,6 +262,8 @@ async def look(page: Page, name: str) -> None:
         await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         await picture(page, f"{name}-{width}-{scheme}", full_page=True)
         assert await page.evaluate(WIDE) <= 0, (name, width)
+        if width == 390:
+            assert await page.evaluate(TALL) <= 3 * 844, name
         if width == 1280:
             assert not await barriers(page)
     await page.set_viewport_size({"width": 1280, "height": 900})
