@@ -319,7 +319,8 @@ class Settings(BaseModel):
     #: What is not wrong, and still not as it should be: sentences for people.
     remarks: tuple[str, ...] = ()
     #: Of the settings that may be set on the board: those that environment or profile set, and
-    #: those that the board has set; None before the ledger was asked (`ledger.board_settings`).
+    #: those that the board sets or has set; None before the ledger was asked
+    #: (`ledger.board_settings`).
     set_elsewhere: Mapping[str, Found] = Field({}, repr=False)
     set_on_board: frozenset[str] | None = None
     #: Where this user's runs are noted, a sheet each; None where nothing is to be noted.

@@ -92,7 +92,8 @@ def with_board(
     except ValidationError as error:
         raise refusal(error, place.format) from None
     changed = {name: getattr(found, name) for name in before | said.keys()}
-    return settings.model_copy(update={**changed, "set_on_board": frozenset(said)})
+    # Also what has its default again: the board may set it once more.
+    return settings.model_copy(update={**changed, "set_on_board": before | said.keys()})
 
 
 def refusal(error: ValidationError, place_of: Callable[[str], str]) -> ConfigurationError:

@@ -41,6 +41,9 @@ async def test_what_is_set_counts_at_once_and_is_audited(open_board: OpenBoard) 
     assert await audited(open_board) == ["credit_price: 0.12 USD"]
     await put(browser, "credit_price", "")
     assert (await kept(open_board), open_board.board.settings.credit_price) == ({}, None)
+    await put(browser, "credit_price", "0.2 USD")
+    assert "0.2" in str(open_board.board.settings.credit_price), "set again, it counts again"
+    await put(browser, "credit_price", "")
     assert (await audited(open_board))[0] == "credit_price back to its default"
 
 

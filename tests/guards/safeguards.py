@@ -2221,6 +2221,20 @@ MUTATIONS = (
         "tests/pipeline/test_board_settings.py::test_what_is_in_force",
     ),
     Mutation(
+        "what is set on the board again after its default counts again",
+        "tasks/runtime/settings.py",
+        '"set_on_board": before | said.keys()})',
+        '"set_on_board": frozenset(said)})',
+        "tests/board/test_board_settings.py::test_what_is_set_counts_at_once_and_is_audited",
+    ),
+    Mutation(
+        "a guest's menus name what their link shows alone",
+        "deployments/board/videos.py",
+        "which=RowFilter() if self.is_inside else within(self.board.who, VIDEOS),",
+        "which=RowFilter(),",
+        "tests/board/test_links.py::test_a_link_for_some_rows_shows_no_others",
+    ),
+    Mutation(
         "what a run has begun with does not change under it",
         "tasks/ledger/board_settings.py",
         "    if settings.set_on_board is not None and not again:",
