@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from callsheet.deployments.board.services.plans import PlanView
 from callsheet.deployments.board.variants import variants_planned
@@ -38,14 +38,7 @@ def shown_plan(
     `go` says which, as `make:200`: those of an action, from a place on. `chosen` are the rows that
     are checked, on this page and on others.
     """
-    action, _, place = go.partition(":")
-    rows = [row for row in seen.rows if not action or row["action"] == action]
-    # A person may type any place into an address.
-    start = int(place) if place.isascii() and place.isdecimal() and len(place) < 10 else 0
-    starts = _starts(rows, each)
-    at = bisect_right(starts, start) - 1
-    start, end = starts[at], starts[at + 1] if at + 1 < len(starts) else len(rows)
-    shown = rows[start:end] if each else []
+    part = _part(seen.rows, go, each)
     credits = {
         name: parse_credits(value) for name, value in seen.document.get("credits", {}).items()
     }
@@ -56,20 +49,20 @@ def shown_plan(
         "seen": seen,
         "plan": seen.plan,
         "state": seen.state,
-        "rows": shown,
+        "rows": part.shown,
         "grouped": partial(variants_planned, paid=PAYS),
         "pays_for": PAYS,
         "chosen": chosen,
-        "elsewhere": len(set(chosen) - {row["row"] for row in shown}),
-        "pager": _pager(starts, at),
+        "elsewhere": len(set(chosen) - {row["row"] for row in part.shown}),
+        "pager": part.pager,
         "choosing": False,
         "label": next((one for one in ("brand", "tags") if any(map(_has(one), seen.rows))), None),
         "above_limit": _above_limit,
-        "matching": len(rows),
-        "start": start,
-        "end": end,
-        "is_whole": len(starts) == 1 and each > 0,
-        "action": action,
+        "matching": part.matching,
+        "start": part.start,
+        "end": part.end,
+        "is_whole": part.is_whole,
+        "action": part.action,
         "actions": ACTIONS,
         "counts": {name: seen.counts[name] for name in ACTIONS if seen.counts.get(name)},
         "total": total,
@@ -86,6 +79,37 @@ def shown_plan(
         "paid_credits": _charged(filter(_is_paid, seen.rows)),
         "refused": None,
     }
+
+
+class _Part(NamedTuple):
+    """A page of the table: those of an action, or all, from a place to another."""
+
+    action: str
+    shown: Sequence[Mapping[str, Any]]
+    start: int
+    end: int
+    matching: int
+    pager: Sequence[tuple[int, str]]
+    is_whole: bool
+
+
+def _part(every: Sequence[Mapping[str, Any]], go: str, each: int) -> _Part:
+    """Return the page that `go` asks for, as `make:200`; a person may type any place."""
+    action, _, place = go.partition(":")
+    rows = [row for row in every if not action or row["action"] == action]
+    start = int(place) if place.isascii() and place.isdecimal() and len(place) < 10 else 0
+    starts = _starts(rows, each)
+    at = bisect_right(starts, start) - 1
+    start, end = starts[at], starts[at + 1] if at + 1 < len(starts) else len(rows)
+    return _Part(
+        action=action,
+        shown=rows[start:end] if each else [],
+        start=start,
+        end=end,
+        matching=len(rows),
+        pager=_pager(starts, at),
+        is_whole=len(starts) == 1 and each > 0,
+    )
 
 
 def _starts(rows: Sequence[Mapping[str, Any]], each: int) -> list[int]:

@@ -31,7 +31,7 @@ from callsheet.tasks.ledger.row_pages import (
     shown_rows,
 )
 from callsheet.tasks.ledger.row_selection import Variety, variety_of
-from callsheet.tasks.ledger.row_views import Origin, ShownRow
+from callsheet.tasks.ledger.row_views import Provenance, ShownRow
 from callsheet.tasks.ledger.takes import RETAKEABLE
 from callsheet.tasks.ledger.values import Take
 from callsheet.tasks.values.amounts import in_credits
@@ -306,7 +306,7 @@ class VideoCard:
     here: str
     review: Review | None
     checks: Mapping[str, str]
-    origin: Origin
+    provenance: Provenance
     #: What the client says of it, where the team looks.
     client: Review | None = None
     seconds: float | None = None
@@ -345,7 +345,7 @@ def card_of(shown: ShownRow, campaign: str, here: str) -> VideoCard:
         here=here,
         review=shown.review,
         checks=shown.checks,
-        origin=shown.origin,
+        provenance=shown.provenance,
         seconds=shown.seconds,
         language=shown.language,
         captions="vtt" in shown.files or "srt" in shown.files,

@@ -43,7 +43,9 @@ async def get_costs(at: At, by: By = "month", since: Day = None, until: Day = No
 def main(args: Namespace) -> int:
     """Show a line for every brand, month or column that was asked for, and the total."""
     if args.json and args.output == "-":
-        raise BadInput("--json and the lines need a place each", remedy=again_with("-o", "FILE"))
+        raise BadInput(
+            "--json and -o - would both write to stdout", remedy=again_with("-o", "FILE")
+        )
     sandbox = args.sandbox or settings_of(args).sandbox
     found, price = run_command(_read(args, sandbox=sandbox))
     if args.output:

@@ -22,7 +22,7 @@ from callsheet.tasks.ledger.people import AGENT, Invited, InvitedRole, Person, R
 from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.sessions import Link
 from callsheet.tasks.runtime.errors import BadInput, NoSuch, WrongState
-from callsheet.tasks.store.pictures import logo_of
+from callsheet.tasks.store.pictures import make_logo
 from callsheet.tasks.values.answers import Credits, Moment
 
 #: How long a one-time login of an invitation waits, in seconds: someone may be on leave.
@@ -196,7 +196,7 @@ async def make_link(
     ] = False,
     due: Annotated[date | None, Field(description="last day (UTC) for the guest to decide")] = None,
     select: Annotated[
-        str | None, Field(max_length=4000, description="show these rows alone, as tag:x")
+        str | None, Field(max_length=4000, description="show only these rows, such as tag:x")
     ] = None,
     logo: Annotated[
         Base64Bytes | None, Field(description="the client's logo: PNG, JPEG or WebP, in base64")
@@ -224,7 +224,7 @@ async def make_link(
         all_videos=all_videos,
         due_at=_due(due, now, expires_at),
         selection=str(which) or None,
-        logo=None if logo is None else await asyncio.to_thread(logo_of, logo),
+        logo=None if logo is None else await asyncio.to_thread(make_logo, logo),
     )
     address = login_address(at, code)
     return MadeLink(**_link(link), address=address, here_only=at.is_here_only)

@@ -187,7 +187,7 @@ class VideosZip:
         else:
             # Somebody from outside, whose verdict is the client's.
             status = {"row": line.row, "title": line.title, "take": line.video_take}
-            status |= {"review": line.client_verdict, **line.origin._asdict()}
+            status |= {"review": line.client_verdict, **line.provenance._asdict()}
         files = {f"cs_file_{kind}": added.get(kind) for kind in ("mp4", "srt", "vtt")}
         return status | files
 

@@ -29,7 +29,7 @@ from callsheet.tasks.ledger.row_history import (
     row_lines,
     take_lines,
 )
-from callsheet.tasks.ledger.row_views import Origin, stream
+from callsheet.tasks.ledger.row_views import Provenance, stream
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import check_extra
@@ -139,7 +139,7 @@ def traffic_lines(
             **tags,
             "landing_url": click and _tagged(click, tags),
             "poster": poster and poster.uri,
-            **row.origin._asdict(),
+            **row.provenance._asdict(),
         }
 
 
@@ -177,7 +177,7 @@ def _tagged(address: str, tags: Mapping[str, str | None]) -> str:
 What = Literal["rows", "takes", "events", "chargeback", "traffic"]
 
 #: What says how a video was made.
-ORIGIN = Origin._fields
+PROVENANCE = Provenance._fields
 #: The columns of each export after `campaign`, the first one.
 COLUMNS: dict[What, tuple[str, ...]] = {
     "rows": (
@@ -186,20 +186,20 @@ COLUMNS: dict[What, tuple[str, ...]] = {
         "key", "video_id", "reserved", "charged", "paid_before", "variance", "video_take", "video",
         "sha256", "bytes", "seconds", "srt", "vtt", "digest", "review", "review_reason",
         "review_note", "reviewed_by", "reviewed_at", "client_review", "client_reason",
-        "client_note", "client_by", "client_at", "checks", *ORIGIN,
+        "client_note", "client_by", "client_at", "checks", *PROVENANCE,
     ),
     "takes": (
         "row", "take", "present", "key", "video_id", "cost_center", "quoted", "reserved",
         "charged", "intended_at", "accepted_at", "refused_at", "ready_at", "delivered_at",
         "abandoned_at", "video", "sha256", "bytes", "seconds", "srt", "vtt", "nth", "digest",
         "review", "review_reason", "review_note", "reviewed_by", "reviewed_at", "client_review",
-        "client_reason", "client_note", "client_by", "client_at", "checks", *ORIGIN,
+        "client_reason", "client_note", "client_by", "client_at", "checks", *PROVENANCE,
     ),
     "events": ("at", "row", "take", "kind", "old", "new", "words"),
     "chargeback": CHARGEBACK,
     "traffic": (
         "ad_name", "row", "file", "ratio", "language", "seconds", "link", "click_url", *UTM,
-        "landing_url", "poster", *ORIGIN,
+        "landing_url", "poster", *PROVENANCE,
     ),
 }  # fmt: skip
 #: Makes the link to a file of the store; None where there is none.

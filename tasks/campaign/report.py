@@ -159,7 +159,7 @@ def status_line(row: ShownRow, link: Callable[[str], str | None] | None = None) 
         "cs_checks": "; ".join(
             f"{name}: {words}" for name, words in said["checks"].items() if words != "ok"
         ),
-        **{f"cs_{name}": value for name, value in row.origin._asdict().items()},
+        **{f"cs_{name}": value for name, value in row.provenance._asdict().items()},
     }
 
 

@@ -25,7 +25,7 @@ from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.row_views import (
     ShownRow,
     ShownTake,
-    origin_of,
+    provenance_of,
     rows_by_id,
     sent_key,
     shown_takes,
@@ -191,7 +191,7 @@ def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             "client_review": row.client_verdict,
             **_of_files(row.files),
             "checks": _wrong(row.checks),
-            **row.origin._asdict(),
+            **row.provenance._asdict(),
         }
 
 
@@ -219,7 +219,7 @@ def take_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
                 "key": sent_key(one.key, one.body),
                 **_of_files(files := files_in(one.files)),
                 "checks": _wrong(checks_in(one.checks)),
-                **origin_of(one.body if "mp4" in files else None, one.ai_mark)._asdict(),
+                **provenance_of(one.body if "mp4" in files else None, one.ai_mark)._asdict(),
             }
 
 

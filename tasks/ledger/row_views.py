@@ -163,9 +163,11 @@ class ShownRow(NamedTuple):
         return pictures_in(self.pictures_text)
 
     @property
-    def origin(self) -> Origin:
+    def provenance(self) -> Provenance:
         """What there is to disclose of how its video was made."""
-        return origin_of((self.video_body or self.body) if self.video_take else None, self.ai_mark)
+        return provenance_of(
+            (self.video_body or self.body) if self.video_take else None, self.ai_mark
+        )
 
     @property
     def review(self) -> Review | None:
@@ -205,7 +207,7 @@ class ShownRow(NamedTuple):
             "review_note": self.review_note,
             "reviewed_by": self.reviewed_by,
             "checks": dict(self.checks),
-            **self.origin._asdict(),
+            **self.provenance._asdict(),
         }
         if self.client_verdict:
             said["client_review"] = self.client_verdict
@@ -224,7 +226,7 @@ def _review(
     return Review(verdict=verdict, reason=reason, note=note, by=by or "", at=at or 0.0)
 
 
-class Origin(NamedTuple):
+class Provenance(NamedTuple):
     """How a video was made: with AI, whether its file has a C2PA manifest that says how (None: no
     one looked), and the model and tool that were asked for (None: the service chose). All None
     without a video."""
@@ -235,14 +237,14 @@ class Origin(NamedTuple):
     ai_tool: str | None = None
 
 
-def origin_of(request: bytes | None, mark: AiMark | None) -> Origin:
-    """Return the origin of the video that a request asked for; None: there is no video."""
+def provenance_of(request: bytes | None, mark: AiMark | None) -> Provenance:
+    """Return how the video was made that a request asked for; None: there is no video."""
     if request is None:
-        return Origin()
+        return Provenance()
     # A script may be long, and most have neither.
     named = any(name in bytes(request) for name in (b'"video_model"', b'"tool"'))
     asked = json.loads(request) if named else {}
-    return Origin(True, mark, asked.get("video_model"), asked.get("tool"))
+    return Provenance(True, mark, asked.get("video_model"), asked.get("tool"))
 
 
 def sent_key(key: str | None, body: bytes | None) -> str | None:
@@ -354,9 +356,11 @@ class ShownTake:
     client: Review | None
 
     @property
-    def origin(self) -> Origin:
+    def provenance(self) -> Provenance:
         """What there is to disclose of how its video was made."""
-        return origin_of(self.take.body if "mp4" in self.video.files else None, self.video.ai_mark)
+        return provenance_of(
+            self.take.body if "mp4" in self.video.files else None, self.video.ai_mark
+        )
 
 
 def shown_takes(connection: Connection, *which: ColumnElement[bool]) -> list[ShownTake]:

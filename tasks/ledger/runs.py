@@ -51,7 +51,7 @@ LEFT = "it stopped without reporting a result"
 class RunRow:
     """A run; `place` has its lease, or had it last, and `owner` is that also after its end.
 
-    `expected_at` is when it will be done, as it said itself a few seconds ago at most.
+    `expected_at` is when it will be done, as it estimated last.
     `leased_until` is None where the lease has lapsed or was released; `token` grows each time that
     another place acquires it. `begun_at` is when one of the board had its campaign. `exit` is
     as of the command line; a parked one of the board is started again at `due_at`. A run of several

@@ -110,7 +110,7 @@ class _Expansion:
             return
         for name in matrix:
             if name not in _MEMBERS:
-                axis = "an axis: write it below matrix.axes" if is_axis(name) else ""
+                axis = "an axis: write it under matrix.axes" if is_axis(name) else ""
                 known = f"not a part of a matrix; there is {', '.join(_MEMBERS)}"
                 self._refuse(f"is {axis or known}", "matrix", name)
         axes = matrix.get("axes")

@@ -218,7 +218,7 @@ def explain_column(column: str, header: str = "", *, others: Sequence[str] = ())
     if column.removeprefix(f"{BODY}.") in OURS_TO_SET:
         return "is set by Callsheet itself; remove the column"
     if column == "matrix":
-        return "is not a column: write it once, beside the rows, or as columns: matrix.language"
+        return "is not a column: write it once, next to rows, or as columns such as matrix.language"
     return f"is not a column Callsheet knows; {_suggestion(column, header or column, others)}"
 
 

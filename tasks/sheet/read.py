@@ -135,7 +135,7 @@ def sheet_of(
         table, skipped = without_hidden(table, findings, folder)
     column = options.cost_center_column
     if column and column not in table.columns:
-        findings.advise(f"has no column {column}, which is to say what its rows are charged to")
+        findings.advise(f"has no column {column}, so a row that names no cost center has none")
     briefs, cells = to_briefs(table, findings, folder=folder, cost_center=column)
     if options.now is not None:
         briefs = dated(briefs, findings, now=options.now)

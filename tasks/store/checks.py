@@ -131,7 +131,7 @@ def judge_length(seconds: float, asked: float) -> str:
 
 def judge_ai_mark(mark: AiMark) -> str:
     """Judge whether the file says how it was made: asked of videos by the settings alone."""
-    return OK if mark == "found" else "no C2PA manifest in the file says how it was made"
+    return OK if mark == "found" else "the file has no C2PA manifest"
 
 
 # Whether there is anything to hear.

@@ -124,7 +124,7 @@ def _is_hd(frame: VideoFrame) -> bool:
 LOGO, LARGEST_LOGO = (480, 120), 4000 * 4000
 
 
-def logo_of(data: bytes) -> bytes:
+def make_logo(data: bytes) -> bytes:
     """Return a logo (PNG, JPEG or WebP) as a PNG that fits `LOGO`, without anything else in it.
 
     Raises BadInput for what is no such picture.
@@ -136,8 +136,10 @@ def logo_of(data: bytes) -> bytes:
             if found.width * found.height > LARGEST_LOGO:
                 raise BadInput("the logo has more than 16 million pixels", remedy="make it smaller")
             image = found.convert("RGBA")
-    except (OSError, SyntaxError, ValueError) as error:
-        raise BadInput("the logo is no picture", remedy="send a PNG, JPEG or WebP") from error
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise BadInput(
+            "the logo cannot be read as a picture", remedy="send a PNG, JPEG or WebP"
+        ) from error
     image.thumbnail(LOGO)
     made = io.BytesIO()
     image.save(made, "PNG")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+import struct
 import time
+import zlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -309,9 +311,15 @@ async def test_a_link_for_some_rows_shows_no_others(open_board: OpenBoard) -> No
         seen == {"": [2, 3], "?row=row-1": [], "?row=row-1&row=row-2": [2], "?tag=y": []} | titled
     )
     assert (await mara.get("/api/v1/videos/spring/row-1/1.jpg")).status_code == 404
-    page = (await (await open_board.form("admin")).get("/people?campaign=spring&select=row-4")).text
-    assert "rows <code>row-2|row-3,!tag:x</code>" in page
-    assert 'name="select" value="row-4"' in page
+    menus = []
+    for rows in ("row-2,row-3", "row-1,row-2"):
+        made = await link(open_board, select=rows, all_videos=True)
+        page = await (await guest(open_board, made["address"])).get(VIDEOS)
+        menus.append('aria-label="Language"' in page.text)
+    assert menus == [True, False], "a menu offers only what the link shows"
+    people = (await (await open_board.form("admin")).get("/people?select=row-4")).text
+    assert "rows <code>row-2|row-3,!tag:x</code>" in people
+    assert 'name="select" value="row-4"' in people
 
 
 @pytest.mark.parametrize("select", ["row-9", "state:done", "tag:none", "colour:red", ","])
@@ -346,10 +354,19 @@ async def test_a_link_shows_the_logo_of_its_client_to_its_guest_alone(
     assert "/logo-" not in (await other.get(VIDEOS)).text
     for stranger in (other, open_board.admin):
         assert (await stranger.get(at[1])).status_code == 404
-    for bad in (b"<svg onload=alert(1)>", drawn.getvalue()[:20]):
+    huge = b"\x89PNG\r\n\x1a\n" + chunk(
+        b"IHDR", struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+    )
+    for bad in (b"<svg onload=alert(1)>", drawn.getvalue()[:20], huge):
         refused = await admin.post("/people/links", data=form, files={"logo": ("l.png", bad)})
-        assert (refused.status_code, "is no picture" in refused.text) == (422, True)
+        assert (refused.status_code, "cannot be read as a picture" in refused.text) == (422, True)
     assert len((await open_board.admin.get("/api/v1/links")).json()["links"]) == 2
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    """A part of a PNG."""
+    whole = kind + data
+    return struct.pack(">I", len(data)) + whole + struct.pack(">I", zlib.crc32(whole))
 
 
 async def row(open_board: OpenBoard, name: str) -> dict[str, Any]:

@@ -224,7 +224,7 @@ async def download_videos(page: Page) -> None:
 async def make_link(page: Page) -> str:
     """Make a link to the German videos of one row for the client; return its address."""
     await page.goto("/c/spring/videos?language=de&q=AH-1-")
-    await page.get_by_role("link", name="Make a guest link to these").click()
+    await page.get_by_role("link", name="Make a guest link to these videos").click()
     await page.get_by_label("For", exact=True).fill("Acme")
     await page.get_by_role("group", name="May").get_by_text("decide").click()
     await page.get_by_label("Decide by").fill(f"{datetime.now(UTC).date() + timedelta(days=3)}")

@@ -83,6 +83,6 @@ def test_a_mark_can_be_required(desk: Desk, studio: Sandbox, name: str, delivere
     assert desk.run(sheet).status == 3
 
     held = desk.rows("required")["b"]
-    words = "no C2PA manifest in the file says how it was made"
+    words = "the file has no C2PA manifest"
     assert (held["state"], held["checks"]["ai_mark"]) == ("held", words)
     assert words in held["reason"]

@@ -102,7 +102,7 @@ def test_a_cost_center_or_a_client_has_a_budget_from_a_profile(
         ("sales", 15, 5),
         ("art", 15, 85),
     ]
-    lacks = "has no column x_client, which is to say what its rows are charged to"
+    lacks = "has no column x_client, so a row that names no cost center has none"
     assert (lacks in ended.err) == (column == "cost_center")
 
 

@@ -228,7 +228,7 @@ def _take(one: ShownTake) -> TakeLine:
         seconds=files["mp4"].seconds if "mp4" in files else None,
         review=TakeReview.model_validate(one.review) if one.review else None,
         checks=dict(one.video.checks),
-        **one.origin._asdict(),
+        **one.provenance._asdict(),
         pictures=shown_places({k: asdict(one) for k, one in one.video.pictures.items()}),
         asked=redacted(take.asked()),
     )

@@ -28,9 +28,10 @@ async def show(
 ) -> Response:
     """Show settings, addresses without what is secret in them, and the last digest.
 
-    A setting by `name` has the `value` that someone tries; `saved` is the one that was just saved.
+    The template of `names` has the `value` that someone tries; `saved` was just saved.
     """
-    tried = {name: value} if name else {}
+    # No other field is filled in by an address, which anybody may have made.
+    tried = {name: value} if name == "names" else {}
     return await _page(request, board, person, saved=saved, typed=tried)
 
 

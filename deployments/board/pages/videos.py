@@ -52,7 +52,7 @@ async def logo(board: TheBoard, person: Sees, campaign: str, link: int) -> Respo
     guest = person.guest
     found = await board.read(logo_of, link=link) if guest and guest.id == link else None
     if found is None:
-        raise ProblemDetails(404, "this is not the logo of your link")
+        raise ProblemDetails(404, "your link has no such logo")
     kept = {"Cache-Control": "private, max-age=600"}
     return Response(found, media_type="image/png", headers=kept)
 
