@@ -183,7 +183,7 @@ class VideosZip:
     def _status(self, line: ShownRow, added: Mapping[str, str]) -> dict[str, Any]:
         """Return a row's line of the status sheet, with the names of its files in the ZIP."""
         if self.inside:
-            status = status_line(line)
+            status = status_line(line, line.document)
         else:
             # Somebody from outside, whose verdict is the client's.
             status = {"row": line.row, "title": line.title, "take": line.video_take}

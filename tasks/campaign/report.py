@@ -22,7 +22,7 @@ from callsheet.tasks.ledger.audit_log import restored_since
 from callsheet.tasks.ledger.campaigns import Campaign, tally_of
 from callsheet.tasks.ledger.diff import ACTIONS
 from callsheet.tasks.ledger.figures import NAMES
-from callsheet.tasks.ledger.row_views import ShownRow, number_of
+from callsheet.tasks.ledger.row_views import Provenance, ShownRow, number_of
 from callsheet.tasks.ledger.row_views import row_documents as row_documents
 from callsheet.tasks.ledger.values import NEEDS_PERSON, UNDER_WAY, State
 from callsheet.tasks.runtime.errors import CallsheetError
@@ -94,20 +94,24 @@ def exit_status(states: Collection[State]) -> int:
 
 
 def manifest_line(
-    row: ShownRow, earlier: Sequence[Mapping[str, Any]], *, before_sending: bool
+    row: ShownRow,
+    document: Mapping[str, Any],
+    earlier: Sequence[Mapping[str, Any]],
+    *,
+    before_sending: bool,
 ) -> dict[str, Any]:
     """Return one line of the manifest: how a row stands, what its key is made of, and when it was,
     or with `before_sending` is about to be, sent.
 
-    `earlier` is what another ledger may have paid for: should this one be lost too, the store
-    knows.
+    `document` is the row's, made once for both files; `earlier` is what another ledger may have
+    paid for: should this one be lost too, the store knows.
     """
     to_be_sent = before_sending and row.state == "approved"
     attempt = (row.digest, row.nth)
     present = (row.take_digest, row.take_nth) if row.take else attempt
     stands = row.refused_at is None and row.abandoned_at is None
     said = {
-        **row.document,
+        **document,
         **({"earlier": earlier} if earlier else {}),
         "operation": row.operation,
         "digest": present[0],
@@ -126,16 +130,20 @@ def manifest_line(
 
 def status_sheet(rows: Iterable[ShownRow]) -> bytes:
     """Return the input columns with `cs_` columns next to them, as CSV for a spreadsheet."""
-    records = [status_line(row) for row in rows]
+    records = [status_line(row, row.document) for row in rows]
     columns = list(dict.fromkeys(name for record in records for name in record))
     out = io.StringIO(newline="")
     write_csv(out, columns, records)
     return out.getvalue().encode()
 
 
-def status_line(row: ShownRow, link: Callable[[str], str | None] | None = None) -> dict[str, Any]:
-    """Return one line of the status sheet: the cells of a row, how it stands, the video's link."""
-    said = row.document
+def status_line(
+    row: ShownRow, said: Mapping[str, Any], link: Callable[[str], str | None] | None = None
+) -> dict[str, Any]:
+    """Return one line of the status sheet: the cells of a row, how it stands, the video's link.
+
+    `said` is the row's document.
+    """
     files = {file["kind"]: file for file in said["deliveries"]}
     video = files.get("mp4", {})
     return {
@@ -159,7 +167,7 @@ def status_line(row: ShownRow, link: Callable[[str], str | None] | None = None) 
         "cs_checks": "; ".join(
             f"{name}: {words}" for name, words in said["checks"].items() if words != "ok"
         ),
-        **{f"cs_{name}": value for name, value in row.provenance._asdict().items()},
+        **{f"cs_{name}": said[name] for name in Provenance._fields},
     }
 
 

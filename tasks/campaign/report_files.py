@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
 
+import orjson
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.report import manifest_line, status_line
@@ -143,11 +144,12 @@ def _write_files(
         add: Callable[[Mapping[str, Any]], None] | None = None
         before = head
         for line, earlier in _with_earlier(connection, campaign.id):
-            said = manifest_line(line, earlier, before_sending=len(files) == 1)
-            texts[0].write(f"{before}    {_JSON.encode(said)}")
+            document = line.document
+            said = manifest_line(line, document, earlier, before_sending=len(files) == 1)
+            texts[0].write(f"{before}    {orjson.dumps(said).decode()}")
             before = ",\n"
             if len(files) > 1:
-                status = status_line(line, link)
+                status = status_line(line, document, link)
                 add = add or csv_writer(texts[1], list(status))
                 add(status)
                 columns.update(dict.fromkeys(status))
@@ -173,7 +175,7 @@ def _widen(
     connection: Connection, campaign: Campaign, file: Path, columns: list[str], link: Link | None
 ) -> None:
     """Write the status sheet once more where rows have columns that its first one has not."""
-    lines = (status_line(line, link) for line in stream(connection, campaign.id))
+    lines = (status_line(line, line.document, link) for line in stream(connection, campaign.id))
     first = next(lines, None)
     if first is None or len(first) < len(columns):
         with _open_text(file) as out:
@@ -183,9 +185,6 @@ def _widen(
 def _open_text(file: Path) -> IO[str]:
     """Open a file for text whose line ends are written as they are."""
     return file.open("w", encoding="utf-8", newline="")
-
-
-_JSON = json.JSONEncoder(ensure_ascii=False)
 
 
 def _frame(connection: Connection, at: Context, campaign: Campaign) -> tuple[str, str]:

@@ -6,13 +6,13 @@ only.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+import orjson
 from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 
 from callsheet.tasks.ledger.deliveries import (
@@ -120,12 +120,12 @@ class ShownRow(NamedTuple):
     @property
     def tags(self) -> tuple[str, ...]:
         """Its tags."""
-        return tuple(json.loads(self.tags_text))
+        return tuple(orjson.loads(self.tags_text))
 
     @property
     def texts(self) -> dict[str, str]:
         """The sheet's own texts, by header."""
-        return dict(json.loads(self.cells_text))
+        return dict(orjson.loads(self.cells_text))
 
     @property
     def quoted(self) -> Decimal | None:
@@ -184,7 +184,7 @@ class ShownRow(NamedTuple):
     @property
     def document(self) -> dict[str, Any]:
         """The row as JSON: a line of `rows --json` and of the manifest."""
-        kept = json.loads(self.files_text) if self.files_text else {}
+        kept = orjson.loads(self.files_text) if self.files_text else {}
         said = {
             "row": self.row,
             "state": self.state,
@@ -243,7 +243,7 @@ def provenance_of(request: bytes | None, mark: AiMark | None) -> Provenance:
         return Provenance()
     # A script may be long, and most have neither.
     named = any(name in bytes(request) for name in (b'"video_model"', b'"tool"'))
-    asked = json.loads(request) if named else {}
+    asked = orjson.loads(request) if named else {}
     return Provenance(True, mark, asked.get("video_model"), asked.get("tool"))
 
 
