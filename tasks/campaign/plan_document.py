@@ -6,6 +6,7 @@ A saved plan is a JSON file, or an HTML page with the same JSON in it. It has a 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import orjson
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.options import RunOptions
@@ -210,13 +212,14 @@ def store_approved(
 def _compact_document(plan: Plan) -> str:
     """Return a plan as JSON text, with the rows that it pays for or takes over.
 
-    A line at a time: ten thousand dicts take ten megabytes.
+    A line at a time: a hundred thousand dicts take two hundred megabytes, their texts sixty.
     """
-    head = json.dumps(_head_document(plan), ensure_ascii=False)
-    approved = (*plan.spending, *plan.adopting)
-    lines = (json.dumps(_line_document(one), ensure_ascii=False) for one in approved)
-    rows = ",".join(lines)
-    return f'{head[:-1]}, "rows": [{rows}]}}'
+    text = io.StringIO()
+    text.write(orjson.dumps(_head_document(plan)).decode()[:-1] + ',"rows":[')
+    for n, line in enumerate((*plan.spending, *plan.adopting)):
+        text.write("," * bool(n) + orjson.dumps(_line_document(line)).decode())
+    text.write("]}")
+    return text.getvalue()
 
 
 # Plans in files.
