@@ -242,106 +242,117 @@ def _plan(
     campaign: Campaign | None,
     diff: Callable[[], Iterable[RowDiff]],
 ) -> Plan:
-    which = RowFilter.parse(options.select)
-    unknown = set(which.named)
-    canary = cast(Canary, options.canary or sheet.canary or "no")
-    lines: list[PlanLine] = []
-    retiring: list[str] = []
-    renamed: list[tuple[str, str]] = []
-    unsynced: list[int] = []
-    branded = bool(brand_of((header, "x") for header in sheet.columns))
-    live, taken, paid = 0, 0, False
-    shared: dict[Any, Any] = {}
-    varied = VARIANT_OF in sheet.columns
+    found = _Found(sheet, options)
     for position, one in enumerate(diff(), start=1):
-        named = one.brief or one.row
-        assert named is not None, "a row is in the sheet, in the ledger, or in both"
-        within = options.first is None or taken < options.first
-        if within and which.matches(named, one.diff.state):
-            line = _line(one, named, shared, kinds=canary != "no", branded=branded)
-            lines.append(line._replace(variant_of=_matrix_row(named, shared)) if varied else line)
-            taken += not line.switched_off
-        unknown.discard(named.row.lower())
-        # Of all rows: the selection chooses what is made, the sheet says what is there.
-        if one.brief is not None and not one.is_synced(position):
-            unsynced.append(position)
-        if one.outline is not None:
-            live += one.outline.state != "retired"
-            if one.outline.row != named.row:
-                renamed.append((named.row, one.outline.row))
-            paid = paid or one.outline.take_id is not None
-            # Taking over videos is no word on rows that are missing.
-            if one.diff.action == "retire" and not options.adopt:
-                retiring.append(named.row)
-    if unknown or not lines:
-        check_selection(which, (named for one in diff() if (named := one.brief or one.row)))
+        found.take(one, position)
+    if found.unknown or not found.lines:
+        check_selection(found.which, (named for one in diff() if (named := one.brief or one.row)))
     known = campaign.budget if campaign else None
     wished = options.budget if options.budget is not None else sheet.budget
     keeps = wished is None or (options.keep_budget and known is not None)
-    budget = known if keeps else wished
-    many = len(retiring) > FEW and len(retiring) > PART * live
     return Plan(
         campaign=sheet.campaign,
         sheet=sheet.address,
         sheet_digest=sheet.digest,
-        lines=tuple(lines),
-        budget=budget,
-        retiring=tuple(retiring),
-        renamed=tuple(renamed),
-        live=live,
-        needs_word=many and paid and not options.retire,
+        lines=tuple(found.lines),
+        budget=known if keeps else wished,
+        retiring=tuple(found.retiring),
+        renamed=tuple(found.renamed),
+        live=found.live,
+        needs_word=found.lacks_many and not options.retire,
         sandbox=options.sandbox,
         adopt=options.adopt,
-        canary=canary,
+        canary=found.canary,
         waves=sheet.waves if options.waves is None else options.waves,
         retry_failed=(sheet if options.retry_failed is None else options).retry_failed or 0,
-        unsynced=tuple(unsynced),
+        unsynced=tuple(found.unsynced),
     )
 
 
-def _line(
-    one: RowDiff,
-    named: Brief | CampaignRow,
-    shared: dict[Any, Any],
-    *,
-    kinds: bool,
-    branded: bool,
-) -> PlanLine:
-    """Return the line of a row; what many rows have alike is `shared`, so that lines are small."""
-    outline, diff = one.outline, one.diff
-    known = outline is not None and outline.digest == named.digest
-    asked = asked_of(named)
-    if branded and one.brief is not None:
-        asked["brand"] = brand_of(one.brief.cells)
-    for name, value in asked.items():
-        if isinstance(value, str):
-            asked[name] = shared.setdefault(value, value)
-    was = outline.row if outline is not None and outline.row != named.row else None
-    why = [f"was {was}"] if was else []
-    return PlanLine(
-        row=named.row,
-        was=was,
-        title=named.title,
-        charged=_credits((outline and outline.charged) or 0, shared),
-        **asked,
-        action=diff.action,
-        digest=named.digest,
-        why="; ".join([*why, *([diff.why] if diff.why else [])]) or None,
-        state=diff.state,
-        priced=_credits(outline.quoted, shared) if outline and known else None,
-        max_credits=named.max_credits,
-        line=named.line,
-        edit_of=diff.edit,
-        base=one.base,
-        tags=named.tags,
-        deliver_by=named.deliver_by,
-        kind=_kind(named, shared) if kinds else (),
-    )
+class _Found:
+    """What becomes of each row of a sheet, and of those that have left it, one after the other."""
 
+    def __init__(self, sheet: Sheet, options: RunOptions) -> None:
+        self.which = RowFilter.parse(options.select)
+        #: Rows that are named and have not been met.
+        self.unknown = set(self.which.named)
+        self.canary = cast(Canary, options.canary or sheet.canary or "no")
+        self.lines: list[PlanLine] = []
+        self.retiring: list[str] = []
+        #: The id of a row now, and in the ledger.
+        self.renamed: list[tuple[str, str]] = []
+        #: The places in the sheet of what the ledger has to be told.
+        self.unsynced: list[int] = []
+        #: Rows of the ledger that have not left the sheet before.
+        self.live = 0
+        self._is_paid = False
+        self._options = options
+        self._taken = 0
+        self._branded = bool(brand_of((header, "x") for header in sheet.columns))
+        self._varied = VARIANT_OF in sheet.columns
+        #: What many rows have alike, so that lines are small.
+        self._shared: dict[Any, Any] = {}
 
-def _matrix_row(named: Brief | CampaignRow, shared: dict[Any, Any]) -> str | None:
-    base = named.variant_of if isinstance(named, Brief) else None
-    return None if base is None else str(shared.setdefault(base, base))
+    @property
+    def lacks_many(self) -> bool:
+        """Whether so many rows have left a sheet that was paid for that a person has to say so."""
+        left = len(self.retiring)
+        return self._is_paid and left > FEW and left > PART * self.live
+
+    def take(self, one: RowDiff, position: int) -> None:
+        """Take the row at a position, which begins with 1."""
+        named = one.brief or one.row
+        assert named is not None, "a row is in the sheet, in the ledger, or in both"
+        first = self._options.first
+        if (first is None or self._taken < first) and self.which.matches(named, one.diff.state):
+            line = self._line(one, named)
+            self.lines.append(line)
+            self._taken += not line.switched_off
+        self.unknown.discard(named.row.lower())
+        # Of all rows: the selection chooses what is made, the sheet says what is there.
+        if one.brief is not None and not one.is_synced(position):
+            self.unsynced.append(position)
+        if one.outline is not None:
+            self.live += one.outline.state != "retired"
+            if one.outline.row != named.row:
+                self.renamed.append((named.row, one.outline.row))
+            self._is_paid = self._is_paid or one.outline.take_id is not None
+            # Taking over videos is no word on rows that are missing.
+            if one.diff.action == "retire" and not self._options.adopt:
+                self.retiring.append(named.row)
+
+    def _line(self, one: RowDiff, named: Brief | CampaignRow) -> PlanLine:
+        outline, diff, shared = one.outline, one.diff, self._shared
+        known = outline is not None and outline.digest == named.digest
+        asked = asked_of(named)
+        if self._branded and one.brief is not None:
+            asked["brand"] = brand_of(one.brief.cells)
+        if self._varied and one.brief is not None:
+            asked["variant_of"] = one.brief.variant_of
+        for name, value in asked.items():
+            if isinstance(value, str):
+                asked[name] = shared.setdefault(value, value)
+        was = outline.row if outline is not None and outline.row != named.row else None
+        why = [f"was {was}"] if was else []
+        return PlanLine(
+            row=named.row,
+            was=was,
+            title=named.title,
+            charged=_credits((outline and outline.charged) or 0, shared),
+            **asked,
+            action=diff.action,
+            digest=named.digest,
+            why="; ".join([*why, *([diff.why] if diff.why else [])]) or None,
+            state=diff.state,
+            priced=_credits(outline.quoted, shared) if outline and known else None,
+            max_credits=named.max_credits,
+            line=named.line,
+            edit_of=diff.edit,
+            base=one.base,
+            tags=named.tags,
+            deliver_by=named.deliver_by,
+            kind=() if self.canary == "no" else _kind(named, shared),
+        )
 
 
 def _kind(named: Brief | CampaignRow, shared: dict[Any, Any]) -> tuple[object, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from callsheet.tasks.runtime.errors import Problem, SheetError, shorten
 from callsheet.tasks.runtime.process import no_search
@@ -21,6 +21,9 @@ from callsheet.tasks.sheet.text import MAX_BYTES, campaign_fault, slugify
 from callsheet.tasks.values.amounts import say_bytes
 from callsheet.tasks.values.briefs import Brief, origin_of
 from callsheet.tasks.values.names import DEFAULT_NAMES
+
+if TYPE_CHECKING:
+    from callsheet.tasks.sheet.rows import Cells
 
 STDIN = "stdin"
 #: The parts of a YAML or JSON sheet that say how its campaign is made.
@@ -113,56 +116,15 @@ def sheet_of(
 
     Raises SheetError where a problem makes reading on pointless.
     """
-    from callsheet.tasks.sheet.matrix import expanded
-    from callsheet.tasks.sheet.placeholders import copied, named
-    from callsheet.tasks.sheet.reuse import completed
-    from callsheet.tasks.sheet.rows import (
-        dated,
-        hidden_among,
-        note_hidden,
-        to_briefs,
-        without_hidden,
-        without_refused,
-    )
+    from callsheet.tasks.sheet.rows import hidden_among
 
     name = findings.file
-    if not table.complete:
-        table = without_refused(table)
-    note_hidden(table, options.hidden_rows, findings)
-    table = expanded(completed(table, findings), findings, many=options.yes_many, few=options.few)
-    skipped: frozenset[str] = frozenset()
-    if options.hidden_rows == "skip":
-        table, skipped = without_hidden(table, findings, folder)
-    column = options.cost_center_column
-    if column and column not in table.columns:
-        findings.advise(f"has no column {column}, so a row that names no cost center has none")
-    briefs, cells = to_briefs(table, findings, folder=folder, cost_center=column)
-    if options.now is not None:
-        briefs = dated(briefs, findings, now=options.now)
-    if not table.rows and not findings.problems:
-        findings.refuse("has no rows")
-    if not findings.problems:
-        _advise_of_repeats(briefs, findings)
+    table, skipped = _whole_table(table, findings, options, folder)
+    briefs, cells = _briefs_of(table, findings, options, folder)
     campaign = _campaign(table, options, findings)
     budget = _budget(table, options, findings)
     said = {name: _part(name, table, findings) for name in _OPTIONS}
-    names = table.parts.get("names") or Cell("names", options.names, None, "the setting names")
-    if names.value != DEFAULT_NAMES:
-        briefs = named(
-            briefs, names, findings, campaign=campaign, columns=table.columns, cells=cells
-        )
-    copies = table.parts.get("copies") or Cell("copies", options.copies, None, "the setting copies")
-    if copies.value:
-        local = "copies" not in table.parts or folder is not None
-        briefs = copied(
-            briefs,
-            copies,
-            findings,
-            campaign=campaign,
-            columns=table.columns,
-            cells=cells,
-            local=local,
-        )
+    briefs = _with_places(briefs, cells, table, findings, options, campaign, folder)
     return Sheet(
         campaign=campaign,
         # What signs an address is a secret, and ledger, plans and manifests are read by many.
@@ -188,6 +150,65 @@ def sheet_of(
         hidden=frozenset() if options.hidden_rows else hidden_among(briefs, table),
         skipped=skipped - {brief.row for brief in briefs},
     )
+
+
+def _whole_table(
+    table: Table, findings: Findings, options: SheetOptions, folder: Path | None
+) -> tuple[Table, frozenset[str]]:
+    """Return the rows that the videos are made of, and the ids of hidden ones that are left out."""
+    from callsheet.tasks.sheet.matrix import expanded
+    from callsheet.tasks.sheet.reuse import completed
+    from callsheet.tasks.sheet.rows import note_hidden, without_hidden, without_refused
+
+    if not table.complete:
+        table = without_refused(table)
+    note_hidden(table, options.hidden_rows, findings)
+    table = expanded(completed(table, findings), findings, many=options.yes_many, few=options.few)
+    if options.hidden_rows == "skip":
+        return without_hidden(table, findings, folder)
+    return table, frozenset()
+
+
+def _briefs_of(
+    table: Table, findings: Findings, options: SheetOptions, folder: Path | None
+) -> tuple[tuple[Brief, ...], Mapping[str, Cells]]:
+    """Return a brief for every row, and its cells by its id (`to_briefs`)."""
+    from callsheet.tasks.sheet.rows import dated, to_briefs
+
+    column = options.cost_center_column
+    if column and column not in table.columns:
+        findings.advise(f"has no column {column}, so a row that names no cost center has none")
+    briefs, cells = to_briefs(table, findings, folder=folder, cost_center=column)
+    if options.now is not None:
+        briefs = dated(briefs, findings, now=options.now)
+    if not table.rows and not findings.problems:
+        findings.refuse("has no rows")
+    if not findings.problems:
+        _advise_of_repeats(briefs, findings)
+    return briefs, cells
+
+
+def _with_places(
+    briefs: tuple[Brief, ...],
+    cells: Mapping[str, Cells],
+    table: Table,
+    findings: Findings,
+    options: SheetOptions,
+    campaign: str,
+    folder: Path | None,
+) -> tuple[Brief, ...]:
+    """Return the briefs with the names of their files, and the places that these are copied to."""
+    from callsheet.tasks.sheet.placeholders import copied, named
+
+    where: Any = {"campaign": campaign, "columns": table.columns, "cells": cells}
+    names = table.parts.get("names") or Cell("names", options.names, None, "the setting names")
+    if names.value != DEFAULT_NAMES:
+        briefs = named(briefs, names, findings, **where)
+    copies = table.parts.get("copies") or Cell("copies", options.copies, None, "the setting copies")
+    if copies.value:
+        local = "copies" not in table.parts or folder is not None
+        briefs = copied(briefs, copies, findings, **where, local=local)
+    return briefs
 
 
 def _advise_of_repeats(briefs: Iterable[Brief], findings: Findings) -> None:
