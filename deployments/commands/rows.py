@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import closing
 
 from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
@@ -19,18 +20,24 @@ _REVIEWS: Mapping[str, ReviewFilter] = {"kept": "keep", "rejected": "reject", "n
 
 def main(args: Namespace) -> int:
     """Show rows, or print them as JSON lines."""
-    name, rows = run_command(_read(args))
-    if args.json:
-        print_json_lines(row.document for row in rows)
-    else:
-        show_rows(f"Rows of {name}", rows, console_for(args))
+    run_command(_tell(args))
     return 0
 
 
-async def _read(args: Namespace) -> tuple[str, list[ShownRow]]:
+async def _tell(args: Namespace) -> None:
     which = RowFilter.parse(args.select)
     which &= RowFilter.of(state=args.state, review=_REVIEWS.get(args.review))
     async with reading(args) as at:
         campaign = await at.campaign(args.campaign)
         await at.read(check_chosen, campaign=campaign, which=which)
-        return campaign.name, await at.read(lambda found: list(stream(found, campaign.id, which)))
+        await at.read(lambda found: _show(campaign.name, stream(found, campaign.id, which), args))
+
+
+def _show(name: str, found: Generator[ShownRow, None, None], args: Namespace) -> None:
+    # Whoever reads may leave before the end.
+    with closing(found) as rows:
+        if args.json:
+            # As they are read: there may be a hundred thousand.
+            print_json_lines(row.document for row in rows)
+        else:
+            show_rows(f"Rows of {name}", list(rows), console_for(args))

@@ -11,8 +11,8 @@ import json
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -231,8 +231,11 @@ def export(
     are not installed.
     """
     columns = ("campaign", *COLUMNS[what])
-    lines = _told(campaign.name, columns, _LINES[what](connection, campaign.id, link))
-    return WRITE[format](out, columns, lines)
+    # Whoever reads `out` may leave before the end.
+    with closing(
+        _told(campaign.name, columns, _LINES[what](connection, campaign.id, link))
+    ) as lines:
+        return WRITE[format](out, columns, lines)
 
 
 @contextmanager
@@ -271,7 +274,9 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
                 os.unlink(unfinished)
 
 
-def _told(campaign: str, columns: Iterable[str], lines: Lines) -> Iterator[dict[str, Any]]:
+def _told(
+    campaign: str, columns: Iterable[str], lines: Lines
+) -> Generator[dict[str, Any], None, None]:
     """Yield lines with ordered columns, times as datetimes, and redacted text."""
     for line in lines:
         named = {"campaign": campaign, **line}

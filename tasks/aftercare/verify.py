@@ -62,13 +62,14 @@ async def verify(
     expected, videos = await ledger.read(_expected, campaign=campaign, which=which)
     folder = f"{open_store(settings.store).address.rstrip('/')}/{campaign.name}"
     async with Places() as places:
-        look = partial(audited, places=places, spool=settings.spool, quick=quick)
-        files = await map_at_once(look, expected, at_once=settings.at_once)
         try:
             there = await places.of(folder).below(folder)
         except StoreError:
-            # The store can be read but not listed; each file was requested by name.
+            # The store can be read but not listed; each file is requested by name.
             there = []
+        sizes = {file.uri: file.bytes for file in there} if quick else None
+        look = partial(audited, places=places, spool=settings.spool, sizes=sizes)
+        files = await map_at_once(look, expected, at_once=settings.at_once)
         found = [one for one in files if one.verdict != "intact"]
         if reports:
             found += [one async for one in _reports(campaign, folder, places, settings.spool)]
@@ -156,12 +157,17 @@ def _has(path: Path, digest: str) -> bool:
     return hashlib.sha256(path.read_bytes()).hexdigest() == digest
 
 
-async def audited(one: Finding, places: Places, spool: Path, *, quick: bool = False) -> Finding:
-    """Return a file as it is in the store now."""
+async def audited(
+    one: Finding, places: Places, spool: Path, *, sizes: Mapping[str, int] | None = None
+) -> Finding:
+    """Return a file as it is in the store now.
+
+    With `sizes`, which are those of files that were listed, nothing but its size is looked at.
+    """
     if one.file is None:
         return one
     try:
-        verdict, words, found = await _judge(one.file, places, spool, quick=quick)
+        verdict, words, found = await _judge(one.file, places, spool, sizes)
     except StoreError as error:
         verdict, words, found = "unknown", str(error), None
     if verdict == "missing" and (deletion := one.attempt[1].deletion):
@@ -173,16 +179,19 @@ async def audited(one: Finding, places: Places, spool: Path, *, quick: bool = Fa
 
 
 async def _judge(
-    file: Delivered, places: Places, spool: Path, *, quick: bool
+    file: Delivered, places: Places, spool: Path, sizes: Mapping[str, int] | None
 ) -> tuple[Verdict, str, str | None]:
     """Return the result for a file, the reason, and its sha256 if it was read."""
     inventory = places.of(file.uri)
-    size = await inventory.size(file.uri)
+    size = None if sizes is None else sizes.get(file.uri)
+    if size is None:
+        # Not among the files that were listed: it may be in another folder.
+        size = await inventory.size(file.uri)
     if size is None:
         return "missing", "it is not there", None
-    if quick and size != file.bytes:
+    if sizes is not None and size != file.bytes:
         return "changed", f"it has {size} bytes instead of {file.bytes}", None
-    if quick:
+    if sizes is not None:
         return "intact", "", None
     if size == file.bytes and await inventory.vouched(file.uri) == file.sha256:
         return "intact", "", file.sha256

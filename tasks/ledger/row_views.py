@@ -6,7 +6,7 @@ only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -305,7 +305,7 @@ def stream(
     which: RowFilter | None = None,
     *,
     numbers: Sequence[int] | None = None,
-) -> Iterator[ShownRow]:
+) -> Generator[ShownRow, None, None]:
     """Yield the rows of a campaign in sheet order: all, those that match, or some by `numbers`."""
     which = which or RowFilter()
     wanted = [rows.c.campaign_id == campaign_id]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -16,6 +18,7 @@ from pyarrow import parquet
 
 from callsheet.tasks.aftercare.export import COLUMNS, FORMATS, export, format_of, whole_file
 from callsheet.tasks.ledger.deliveries import deliver
+from callsheet.tasks.ledger.figures import PAGE
 from callsheet.tasks.ledger.gauges import keep_rates
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import Quoted
@@ -24,6 +27,7 @@ from callsheet.tasks.ledger.takes import accept, approve_retakes, give_up, settl
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.briefs import Brief
 from tests.campaigns import NOW, VIDEO, Stage, brief
+from tests.programs import CALLSHEET, Desk
 
 T0 = 1_750_000_000.0
 
@@ -84,6 +88,26 @@ async def test_the_lines_of_programs_are_exact(ledger: Ledger) -> None:
     ]  # fmt: skip
     (in_csv,) = await exported(stage, "rows", "csv")
     assert (in_csv["notes"], in_csv["tags"], in_csv["row"]) == ("'=1+1", "'=x", "a")
+
+
+@pytest.mark.parametrize("words", [["export", "spring"], ["rows", "spring", "--json"]])
+async def test_a_reader_who_leaves_hears_nothing_more(
+    ledger: Ledger, made_address: str, tmp_path: Path, words: list[str]
+) -> None:
+    # More than the ledger reads at once.
+    await Stage.set(ledger, *(brief(f"r{n}", topic=f"Tea {n}") for n in range(PAGE + 100)))
+    desk = Desk(tmp_path, {"CALLSHEET_LEDGER": made_address})
+    assert await asyncio.to_thread(left_alone, desk, words) == (0, "")
+
+
+def left_alone(desk: Desk, words: list[str]) -> tuple[int, str]:
+    """How a command ends, and what it says, whose output nobody reads."""
+    given = {"cwd": desk.folder, "env": desk.environment(), "text": True}
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*CALLSHEET, *words], **given, stdout=pipe, stderr=pipe) as process:
+        process.stdout.close()
+        err = process.stderr.read()
+        return process.wait(60), err
 
 
 async def test_a_row_without_a_take_is_exported_too(ledger: Ledger) -> None:
