@@ -338,7 +338,7 @@ _RENEW = (
         operation=bindparam("made_by"),
         quoted=bindparam("price"),
         quoted_at=bindparam("asked_at"),
-        approved=bindparam("price"),
+        approved=bindparam("agreed"),
         retries=bindparam("more"),
     )
 )
@@ -412,7 +412,10 @@ def approve_retakes(
     found = [one.row for one in wanted]
     attempts = _next_attempts(connection, found)
     _leave(connection, found, because, at)
-    rows = [replace(one.row, quoted=one.amount, quoted_at=at, retries=None) for one in wanted]
+    rows = [
+        replace(one.row, quoted=one.amount, approved=one.amount, quoted_at=at, retries=None)
+        for one in wanted
+    ]
     if rows:
         connection.execute(_RENEW, [_renewed(row, attempts[row.id]) for row in rows])
     planned = [replace(row, state="planned") for row in rows]
@@ -423,7 +426,10 @@ def approve_retakes(
 
 
 def renew(connection: Connection, row: CampaignRow, *, attempt: int, by: str, at: float) -> None:
-    """Move a row that is planned again to `approved`, at its price, for the next attempt at it."""
+    """Move a row that is planned again to `approved`, at its price, for the next attempt at it.
+
+    What was agreed to stays so: within a tolerance, no price rises from attempt to attempt.
+    """
     connection.execute(_RENEW, _renewed(row, attempt))
     planned, quoted = replace(row, state="planned"), replace(row, state="quoted")
     move(connection, planned, "quoted", at=at, words=f"{in_credits(row.quoted)}")
@@ -431,8 +437,9 @@ def renew(connection: Connection, row: CampaignRow, *, attempt: int, by: str, at
 
 
 def _renewed(row: CampaignRow, attempt: int) -> dict[str, Any]:
-    price = {"price": to_micro(row.quoted), "asked_at": row.quoted_at, "more": row.retries}
-    return {**price, "the_row": row.id, "attempt": attempt, "made_by": made_by(row.operation)}
+    price, agreed = to_micro(row.quoted), to_micro(row.approved)
+    priced = {"price": price, "agreed": agreed, "asked_at": row.quoted_at, "more": row.retries}
+    return {**priced, "the_row": row.id, "attempt": attempt, "made_by": made_by(row.operation)}
 
 
 def next_attempt(connection: Connection, row: CampaignRow) -> int:

@@ -995,6 +995,13 @@ MUTATIONS = (
         "tests/pipeline/test_edits.py::test_a_row_or_a_sheet_may_ask_for_a_new_video_instead",
     ),
     Mutation(
+        "new attempts are held against the price that was agreed to, not that of the last one",
+        "tasks/ledger/takes.py",
+        "to_micro(row.quoted), to_micro(row.approved)",
+        "to_micro(row.quoted), to_micro(row.quoted)",
+        "tests/unit/ledger/test_retries.py::test_a_price_cannot_creep_up_from_attempt_to_attempt",
+    ),
+    Mutation(
         "an edit waits once one of its kind has cost more than was approved",
         "tasks/ledger/takes.py",
         "if dearer := _dearer(connection, row):",
