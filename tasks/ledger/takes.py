@@ -445,8 +445,9 @@ def _renewed(row: CampaignRow, attempt: int) -> dict[str, Any]:
 def next_attempt(connection: Connection, row: CampaignRow) -> int:
     """Return the number in the next key: the first that was not used up for this very brief.
 
-    A create that was refused for lack of credits has used nothing up: its key goes out again. One
-    whose brief was refused has, since a service may remember its answer under that key.
+    Never one before the row's own: another ledger may have used those up. A create that was refused
+    for lack of credits has used nothing up: its key goes out again. One whose brief was refused
+    has, since a service may remember its answer under that key.
     """
     return _next_attempts(connection, [row])[row.id]
 
@@ -460,7 +461,7 @@ def _next_attempts(connection: Connection, found: Collection[CampaignRow]) -> di
 
     def following(row: CampaignRow) -> int:
         nth, refused = last.get((row.id, row.digest), (0, False))
-        return nth + (0 if refused and row.state != "rejected" else 1)
+        return max(row.nth, nth + (0 if refused and row.state != "rejected" else 1))
 
     return {row.id: following(row) for row in found}
 

@@ -1002,6 +1002,13 @@ MUTATIONS = (
         "tests/unit/ledger/test_retries.py::test_a_price_cannot_creep_up_from_attempt_to_attempt",
     ),
     Mutation(
+        "a retake uses no key that another ledger has used up",
+        "tasks/ledger/takes.py",
+        "return max(row.nth, nth + (0 if",
+        "return max(0, nth + (0 if",
+        "tests/unit/ledger/test_earlier.py::test_a_retake_uses_no_key_that_another_ledger_has_used_up",
+    ),
+    Mutation(
         "an edit waits once one of its kind has cost more than was approved",
         "tasks/ledger/takes.py",
         "if dearer := _dearer(connection, row):",
