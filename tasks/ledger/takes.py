@@ -66,6 +66,9 @@ _LOCKED = Prepared(
         rows.c.state,
         rows.c.digest,
         rows.c.nth,
+        rows.c.operation,
+        rows.c.quoted,
+        rows.c.cost_center,
         rows.c.claim,
         select(func.max(takes.c.number)).where(takes.c.row_id == rows.c.id).scalar_subquery(),
         select(takes.c.id).where(takes.c.key == bindparam("the_key")).scalar_subquery(),
@@ -102,15 +105,17 @@ def open_take(
     """Record the intent to pay: `approved -> submitting`, frozen body, key, reservation.
 
     Returns the take, whose bytes may be sent once this is committed; None when the row had moved
-    on or when `terms.owner` no longer holds the campaign or its worker the row. A row that an
-    account does not cover, or that another ledger may have paid for, is `held` with the reason; so
-    is an edit or a clip once another of its kind has cost more than was set aside.
+    on or was approved anew, at another price or for another cost center, or when `terms.owner` no
+    longer holds the campaign or its worker the row. A row that an account does not cover, or that
+    another ledger may have paid for, is `held` with the reason; so is an edit or a clip once
+    another of its kind has cost more than was set aside.
     """
     terms = terms or Terms()
     # Held until the end of the transaction, so that what follows cannot be overtaken.
     locked = _LOCKED.execute(connection, {"the_row": row.id, "the_key": key}).one()
     *found, claim, last, again, maybe_paid = locked
-    if tuple(found) != ("approved", row.digest, row.nth):
+    asked = (row.digest, row.nth, row.operation, to_micro(row.quoted), row.cost_center)
+    if tuple(found) != ("approved", *asked):
         return None
     if terms.claim is not None and claim != terms.claim:
         return None

@@ -32,6 +32,30 @@ async def test_opening_a_take_reserves_its_price_and_freezes_the_body(ledger: Le
     assert (account.reserved, account.charged) == (12, 0)
 
 
+@pytest.mark.parametrize(
+    ("own", "price"),
+    [
+        ({"topic": "Coffee"}, 12),
+        ({"cost_center": "marketing"}, 12),
+        ({"operation": "image-to-video"}, 12),
+        ({}, 20),
+    ],
+)
+async def test_what_was_approved_anew_is_not_sent_as_it_was_before(
+    ledger: Ledger, own: dict[str, str], price: int
+):
+    """A run has rows in memory, and somebody approves their plan on the board meanwhile."""
+    stage = await Stage.set(ledger, brief(cost_center="sales"))
+    in_memory = await stage.approve()
+    await stage.moved(in_memory, "planned")
+    await stage.sync(brief(**{"cost_center": "sales", **own}))
+    anew = await stage.approve(amount=price)
+    assert await stage.open(in_memory) is None
+    assert (await stage.row()).state == "approved"
+    assert (await stage.account()).reserved == 0
+    assert await stage.open(anew)
+
+
 async def test_opening_a_take_twice_is_a_no_op(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     approved = await stage.approve()
