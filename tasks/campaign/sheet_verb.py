@@ -13,7 +13,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.adoption import adopt, hold_videos
+from callsheet.tasks.campaign.adoption import adopt
 from callsheet.tasks.campaign.approve import Check, Effect, Lines, Verb, approve, approve_lines
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import edits_of, plan_of_sheet
@@ -37,6 +37,7 @@ from callsheet.tasks.ledger.ledger import LedgerAccess
 from callsheet.tasks.ledger.present_rows import PresentRow, present_rows
 from callsheet.tasks.ledger.quotes import Quoted, changed_since, hold_unpaid, record_quotes
 from callsheet.tasks.ledger.sync import FEW, Unsynced, sync_sheet
+from callsheet.tasks.ledger.takes import hold_videos
 from callsheet.tasks.ledger.values import NOT_BEGUN, CampaignRow, rows_of
 from callsheet.tasks.sheet import Sheet
 

@@ -17,6 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from callsheet.tasks.ledger.accounts import MARKS, Terms, book, book_marked, marks_of, reserve
+from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.earlier_takes import MAYBE_PAID, is_refused
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import begin, move, move_all, note
@@ -328,6 +329,10 @@ RETAKEABLE: frozenset[State] = frozenset(
 )
 
 _ADOPT = _TAKE.values(accepted_at=bindparam("moment"), video_id=bindparam("video"))
+#: The takes of other rows that have a video; those of one row may share it: edits change it.
+_OF_ANOTHER = select(takes.c.id).where(
+    takes.c.video_id == bindparam("the_video"), takes.c.row_id != bindparam("the_row")
+)
 _ABANDON = _TAKE.values(abandoned_at=bindparam("moment"), reserved=0, charged=bindparam("cost"))
 _LET_GO = _TAKE.values(abandoned_at=bindparam("moment"))
 _LAST = (
@@ -349,6 +354,11 @@ _RENEW = (
 )
 
 
+def hold_videos(connection: Connection) -> None:
+    """Have no other transaction give a video to a row until this one ends."""
+    dialect_of(connection).hold_table(connection, "takes")
+
+
 def adopt_video(
     connection: Connection,
     row: CampaignRow,
@@ -360,8 +370,12 @@ def adopt_video(
 ) -> bool:
     """Record which video the take made: `uncertain -> rendering`, paid for as reserved.
 
-    `words` say who knows, where it is not a person.
+    `words` say who knows, where it is not a person. Nothing changes if another row has the video
+    by now: two people may settle two rows at once.
     """
+    hold_videos(connection)
+    if connection.execute(_OF_ANOTHER, {"the_video": video_id, "the_row": row.id}).first():
+        return False
     words = words or f"a person says it made {video_id}"
     if not move(connection, row, "rendering", at=at, words=words, take=take):
         return False

@@ -1009,6 +1009,13 @@ MUTATIONS = (
         "tests/unit/ledger/test_earlier.py::test_a_retake_uses_no_key_that_another_ledger_has_used_up",
     ),
     Mutation(
+        "a person gives no row the video of another one, however close they are",
+        "tasks/ledger/takes.py",
+        'if connection.execute(_OF_ANOTHER, {"the_video": video_id, "the_row": row.id}).first():',
+        "if False:",
+        "tests/unit/ledger/test_resolve.py::test_of_two_rows_that_are_given_one_video_at_once_one_gets_it",
+    ),
+    Mutation(
         "an edit waits once one of its kind has cost more than was approved",
         "tasks/ledger/takes.py",
         "if dearer := _dearer(connection, row):",
@@ -1583,7 +1590,7 @@ MUTATIONS = (
     ),
     Mutation(
         "two transactions do not adopt one video at the same moment",
-        "tasks/campaign/adoption.py",
+        "tasks/ledger/takes.py",
         'dialect_of(connection).hold_table(connection, "takes")',
         "pass",
         "tests/unit/campaign/test_adoption.py::test_of_two_that_adopt_a_video_at_once_one_is_refused",
