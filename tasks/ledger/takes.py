@@ -22,7 +22,7 @@ from callsheet.tasks.ledger.earlier_takes import MAYBE_PAID, is_refused
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import begin, move, move_all, note
 from callsheet.tasks.ledger.quotes import Quoted
-from callsheet.tasks.ledger.schema import calls, rows, takes
+from callsheet.tasks.ledger.schema import calls, events, rows, takes
 from callsheet.tasks.ledger.service_state import close_call, resolve_call
 from callsheet.tasks.ledger.statements import Prepared, gathers, later
 from callsheet.tasks.ledger.values import TAKES, CampaignRow, State, Take
@@ -79,6 +79,18 @@ _LOCKED = Prepared(
     .with_for_update()
 )
 
+# When a row was approved last: one that was refused for now is approved as it was, later. Without
+# its history, which may be forgotten, it is so since then.
+_APPROVED_AT = func.coalesce(
+    select(func.max(events.c.at))
+    .where(
+        events.c.row_id == bindparam("the_row"),
+        events.c.old == "quoted",
+        events.c.new == "approved",
+    )
+    .scalar_subquery(),
+    bindparam("since"),
+)
 # The first edit or clip of a kind that has cost more than was set aside, since a row was approved.
 _DEARER = (
     select(takes.c.charged, takes.c.quoted)
@@ -87,7 +99,7 @@ _DEARER = (
         takes.c.campaign_id == bindparam("the_campaign"),
         calls.c.operation == bindparam("the_operation"),
         takes.c.charged > takes.c.quoted,
-        takes.c.ready_at >= bindparam("approved_at"),
+        takes.c.ready_at >= _APPROVED_AT,
     )
     .limit(1)
 )
@@ -145,8 +157,8 @@ def _dearer(connection: Connection, row: CampaignRow) -> str | None:
     """Return why an approved row without a quote is not sent: its limit has proved wrong."""
     if row.operation == CREATE:
         return None
-    of = {"the_campaign": row.campaign_id, "the_operation": row.operation, "approved_at": row.since}
-    found = connection.execute(_DEARER, of).first()
+    of = {"the_campaign": row.campaign_id, "the_operation": row.operation}
+    found = connection.execute(_DEARER, {**of, "the_row": row.id, "since": row.since}).first()
     if found is None:
         return None
     instead = ", or make a new video (--edits retake)" if edit_of(row.operation) else ""

@@ -1009,6 +1009,13 @@ MUTATIONS = (
         "tests/unit/ledger/test_earlier.py::test_a_retake_uses_no_key_that_another_ledger_has_used_up",
     ),
     Mutation(
+        "an edit that the service refused for now is not taken for approved anew",
+        "tasks/ledger/takes.py",
+        "takes.c.ready_at >= _APPROVED_AT,",
+        'takes.c.ready_at >= bindparam("since"),',
+        "tests/unit/ledger/test_takes.py::test_to_be_sent_again_after_a_refusal_is_no_approval_of_what_has_no_quote",
+    ),
+    Mutation(
         "a person gives no row the video of another one, however close they are",
         "tasks/ledger/takes.py",
         'if connection.execute(_OF_ANOTHER, {"the_video": video_id, "the_row": row.id}).first():',

@@ -292,3 +292,24 @@ async def test_what_has_no_quote_waits_once_one_of_its_kind_has_cost_more_than_w
     # Who approves it after that knows.
     if not sent:
         assert await stage.open(await stage.approve("b", at=NOW + 1))
+
+
+async def test_to_be_sent_again_after_a_refusal_is_no_approval_of_what_has_no_quote(
+    ledger: Ledger,
+):
+    """The service asked to come back later, and meanwhile another edit cost more than its limit."""
+    stage = await Stage.set(ledger, *(brief(row, operation="edit-scene") for row in "ab"))
+    waiting = await stage.submitting("b")
+    edited = await stage.submitting("a")
+    assert edited.take is not None
+    call = await stage.write(open_call, organisation="", operation="edit-scene", body=b"", at=NOW)
+    await stage.write(join_call, call, take_id=edited.take.id)
+    await stage.write(accept, edited, edited.take, video_id="vid_a", at=NOW)
+    edited, later = await stage.row("a"), {"new": "approved", "reason": "429", "at": NOW + 2}
+    cost = Decimal(30)
+    await stage.write(settle, edited, edited.take, new="ready", charged=cost, at=NOW + 1)
+    await stage.write(refuse, waiting, waiting.take, **later)
+    assert await stage.open(await stage.row("b"), at=NOW + 3) is None
+    assert (await stage.row("b")).state == "held"
+    anew = await stage.approve("b", 30, at=NOW + 4)
+    assert await stage.open(anew, at=NOW + 5)
