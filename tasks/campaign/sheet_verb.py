@@ -63,14 +63,13 @@ async def take_in(
     options: RunOptions,
     *,
     at: float,
-    priced_at: float,
 ) -> tuple[Plan, Decimal | None]:
     """Have the rows of a sheet in the ledger as a stored plan showed them; return what to approve.
 
     That is the plan with the budget that the campaign has, and another one if that is to be set.
 
-    For a person who approves without a run. The prices are those that were shown, as they were
-    asked for at `priced_at` (Unix seconds). Nothing is approved: a plan that is refused leaves the
+    For a person who approves without a run. The prices are those that were shown, as old as they
+    were (`priced_at`). Nothing is approved: a plan that is refused leaves the
     rows with their prices, as a run does. Raise MovedOn for anything that is not as it was shown.
     """
     compared = partial(_as_shown, shown=shown, sheet=sheet, options=options)
@@ -78,7 +77,7 @@ async def take_in(
     campaign = await ledger.write(campaign_of, sheet=sheet, options=options, at=at)
     await take_rows_in(ledger, campaign, sheet, options, now, at=at)
     # A page at a time: others write in between.
-    quoting = partial(_quote, campaign_id=campaign.id, at=priced_at)
+    quoting = partial(_quote, campaign_id=campaign.id, at=shown.priced_at or at)
     for page in pages_of([*now.spending, *waiting_lines(now)]):
         await ledger.write(quoting, lines=page)
     # Read before the plan: a budget that is changed in between is another than the one known.

@@ -435,18 +435,17 @@ def approve_retakes(
     by: str,
     because: str | None,
     at: float,
+    priced_at: float | None = None,
 ) -> None:
     """Approve another take of each row at its price: of rows that are locked and as they are.
 
-    `because` is the reason, for the history of the rows.
+    `because` is the reason, for the history of the rows. Prices were asked for at `priced_at`.
     """
     found = [one.row for one in wanted]
     attempts = _next_attempts(connection, found)
     _leave(connection, found, because, at)
-    rows = [
-        replace(one.row, quoted=one.amount, approved=one.amount, quoted_at=at, retries=None)
-        for one in wanted
-    ]
+    asked: dict[str, Any] = {"quoted_at": priced_at or at, "retries": None}
+    rows = [replace(one.row, quoted=one.amount, approved=one.amount, **asked) for one in wanted]
     if rows:
         connection.execute(_RENEW, [_renewed(row, attempts[row.id]) for row in rows])
     planned = [replace(row, state="planned") for row in rows]

@@ -1016,6 +1016,13 @@ MUTATIONS = (
         "tests/unit/ledger/test_takes.py::test_to_be_sent_again_after_a_refusal_is_no_approval_of_what_has_no_quote",
     ),
     Mutation(
+        "a price is as old as it was when it was asked for, not as its approval",
+        "tasks/ledger/takes.py",
+        '{"quoted_at": priced_at or at,',
+        '{"quoted_at": at,',
+        "tests/unit/campaign/test_approve.py::test_a_price_ages_while_its_question_is_open",
+    ),
+    Mutation(
         "a person gives no row the video of another one, however close they are",
         "tasks/ledger/takes.py",
         'if connection.execute(_OF_ANOTHER, {"the_video": video_id, "the_row": row.id}).first():',
