@@ -1023,6 +1023,13 @@ MUTATIONS = (
         "tests/unit/campaign/test_approve.py::test_a_price_ages_while_its_question_is_open",
     ),
     Mutation(
+        "an allowance covers what the prices of a night's plan may rise by",
+        "tasks/nights/approval.py",
+        "most = plan.most * (1 + settings.quote_tolerance)",
+        "most = plan.most",
+        "tests/unit/nights/test_waiting_plan.py::test_its_total_for_an_allowance_is_the_most_that_it_may_cost",
+    ),
+    Mutation(
         "a person gives no row the video of another one, however close they are",
         "tasks/ledger/takes.py",
         'if connection.execute(_OF_ANOTHER, {"the_video": video_id, "the_row": row.id}).first():',
