@@ -1030,6 +1030,13 @@ MUTATIONS = (
         "tests/unit/nights/test_waiting_plan.py::test_its_total_for_an_allowance_is_the_most_that_it_may_cost",
     ),
     Mutation(
+        "a cost center has its budget however it is typed",
+        "tasks/sheet/rows.py",
+        'named = known.get(_alike(one.cost_center or ""), one.cost_center)',
+        "named = one.cost_center",
+        "tests/unit/sheet/test_cost_centers.py::test_a_cost_center_is_the_one_that_has_a_budget_however_it_is_typed",
+    ),
+    Mutation(
         "a person gives no row the video of another one, however close they are",
         "tasks/ledger/takes.py",
         'if connection.execute(_OF_ANOTHER, {"the_video": video_id, "the_row": row.id}).first():',
