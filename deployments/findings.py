@@ -239,7 +239,6 @@ HUGE = 10 * 10**9
 OLD = 7 * 86_400.0
 #: How many problems of one ledger are listed.
 LISTED = 5
-_DAMAGE = "stop what runs, then `callsheet ledger restore FILE --instead`: docs/operations.md"
 
 
 def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
@@ -276,7 +275,7 @@ def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
 
 def _soundness(found: LedgerCheck) -> Iterator[PlaceFinding]:
     for problem in found.problems[:LISTED]:
-        yield wrong("ledger", problem.words, _DAMAGE if problem.is_damage else RUNBOOK)
+        yield wrong("ledger", problem.words, problem.remedy)
     if (more := len(found.problems) - LISTED) > 0:
         yield wrong("ledger", f"and {count(more, 'problem')} more", "`callsheet ledger check`")
     if not found.problems:

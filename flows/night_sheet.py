@@ -231,6 +231,7 @@ class NightSheet:
             names=settings.names,
             copies=settings.copies,
             cost_center_column=settings.cost_center_column,
+            cost_centers=tuple(settings.cost_center_budgets),
             now=self._at.clock(),
         )
         with no_search():

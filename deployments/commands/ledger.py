@@ -79,7 +79,7 @@ def _check(args: Namespace, settings: Settings) -> int:
     sound = "sound" if not found.problems else "not sound"
     words = f"{sound}: {found.lines:,} lines, {say_bytes(found.size)}, schema {REVISION}"
     for one in found.problems:
-        say(one.words)
+        say(f"{one.words} ({one.remedy})")
     _tell(args, f"{words}; {backup}", document)
     return int(bool(found.problems))
 

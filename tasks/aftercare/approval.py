@@ -70,7 +70,7 @@ async def approve_on_board(
     if sheet is not None:
         taking = partial(take_in, ledger, shown, sheet, options)
         try:
-            shown, budget = await taking(at=at, priced_at=plan.made_at)
+            shown, budget = await taking(at=at)
         except MovedOn:
             # Of two who approve it at once, the second one meets what the first one did.
             if already := await ledger.read(run_for, plan_id=plan.id):

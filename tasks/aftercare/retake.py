@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -139,7 +140,9 @@ def retake(connection: Connection, campaign: Campaign, lines: Lines, plan: Plan,
     """Approve another take of rows, each at the price of its line."""
     rows = rows_by_number(connection, list(lines))
     wanted = [Quoted(row, lines[row.id].priced) for row in rows]
-    approve_retakes(connection, wanted, by=plan.by, because=plan.because, at=at)
+    priced_at = plan.priced_at or at
+    writing = partial(approve_retakes, connection, wanted, priced_at=priced_at)
+    writing(by=plan.by, because=plan.because, at=at)
 
 
 RETAKE = Verb("retake", plan_retakes, {"retake": Effect(RETAKEABLE, retake)})

@@ -119,7 +119,7 @@ def approve_waiting(
     known = present_rows(connection, campaign.id, names, locked=False).values()
     asked = {row.id for row in known if row.state == "quoted" and row.quoted is not None}
     for row in rows_by_number(connection, [number for number in lines if number not in asked]):
-        _record_price(connection, row, lines[row.id], at)
+        _record_price(connection, row, lines[row.id], plan.priced_at or at)
     approve_lines(connection, campaign, lines, plan, at)
     by = plan.by.removesuffix(f", plan {plan.id}")
     _keep(connection, campaign, videos, by=by, at=at)

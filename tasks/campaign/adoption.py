@@ -19,7 +19,6 @@ from callsheet.tasks.campaign.service_list import ENDED, read_list
 from callsheet.tasks.campaign.values import FoundVideo, Plan, PlanLine
 from callsheet.tasks.engine.free_calls import before_spending
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
-from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.earlier_takes import PastTake, UnpaidRow, restore_take
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.ledger import Ledger
@@ -273,11 +272,6 @@ def as_found(shown: Plan, plan: Plan) -> Plan:
 
     lines = tuple(map(put_in, plan.lines))
     return replace(plan, lines=tuple(line for line in lines if not (plan.adopt and line.spends)))
-
-
-def hold_videos(connection: Connection) -> None:
-    """Have no other transaction give a video to a row until this one ends."""
-    dialect_of(connection).hold_table(connection, "takes")
 
 
 def adopt(connection: Connection, campaign: Campaign, plan: Plan, *, at: float) -> None:

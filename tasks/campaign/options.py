@@ -192,4 +192,5 @@ class RunOptions(BaseModel):
             names=settings.names,
             copies=settings.copies,
             cost_center_column=settings.cost_center_column,
+            cost_centers=tuple(settings.cost_center_budgets),
         )

@@ -154,7 +154,8 @@ def plan_of(document: Mapping[str, Any]) -> Plan:
 def stored_plan(kept: KeptPlan) -> Plan:
     """Return a plan as the ledger has it, without rows where these were dropped since."""
     empty = {"campaign": kept.campaign, "rows": ()}
-    return replace(plan_of(kept.document or empty), id=kept.id, by=kept.approval)
+    plan = plan_of(kept.document or empty)
+    return replace(plan, id=kept.id, by=kept.approval, priced_at=kept.made_at)
 
 
 def _line_of(line: Mapping[str, Any]) -> PlanLine:

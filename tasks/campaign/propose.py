@@ -59,6 +59,8 @@ async def propose(
         return plan, [r if unpriced[r.row] == "edit" else r.for_new_video() for r in rows]
 
     plan, wanted = await ledger.read(read)
+    # Whoever is asked may take hours, and prices that are too old are asked for again.
+    plan = replace(plan, priced_at=clock())
     asked: dict[str, Price] = {}
     if wanted:
         asking = partial(ask_prices, at_once=at_once, clock=clock, within=within)

@@ -13,7 +13,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.adoption import adopt, hold_videos
+from callsheet.tasks.campaign.adoption import adopt
 from callsheet.tasks.campaign.approve import Check, Effect, Lines, Verb, approve, approve_lines
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import edits_of, plan_of_sheet
@@ -37,6 +37,7 @@ from callsheet.tasks.ledger.ledger import LedgerAccess
 from callsheet.tasks.ledger.present_rows import PresentRow, present_rows
 from callsheet.tasks.ledger.quotes import Quoted, changed_since, hold_unpaid, record_quotes
 from callsheet.tasks.ledger.sync import FEW, Unsynced, sync_sheet
+from callsheet.tasks.ledger.takes import hold_videos
 from callsheet.tasks.ledger.values import NOT_BEGUN, CampaignRow, rows_of
 from callsheet.tasks.sheet import Sheet
 
@@ -62,14 +63,13 @@ async def take_in(
     options: RunOptions,
     *,
     at: float,
-    priced_at: float,
 ) -> tuple[Plan, Decimal | None]:
     """Have the rows of a sheet in the ledger as a stored plan showed them; return what to approve.
 
     That is the plan with the budget that the campaign has, and another one if that is to be set.
 
-    For a person who approves without a run. The prices are those that were shown, as they were
-    asked for at `priced_at` (Unix seconds). Nothing is approved: a plan that is refused leaves the
+    For a person who approves without a run. The prices are those that were shown, as old as they
+    were (`priced_at`). Nothing is approved: a plan that is refused leaves the
     rows with their prices, as a run does. Raise MovedOn for anything that is not as it was shown.
     """
     compared = partial(_as_shown, shown=shown, sheet=sheet, options=options)
@@ -77,7 +77,7 @@ async def take_in(
     campaign = await ledger.write(campaign_of, sheet=sheet, options=options, at=at)
     await take_rows_in(ledger, campaign, sheet, options, now, at=at)
     # A page at a time: others write in between.
-    quoting = partial(_quote, campaign_id=campaign.id, at=priced_at)
+    quoting = partial(_quote, campaign_id=campaign.id, at=shown.priced_at or at)
     for page in pages_of([*now.spending, *waiting_lines(now)]):
         await ledger.write(quoting, lines=page)
     # Read before the plan: a budget that is changed in between is another than the one known.

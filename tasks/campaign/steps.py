@@ -15,7 +15,6 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.adoption import hold_videos
 from callsheet.tasks.campaign.approve import approve
 from callsheet.tasks.campaign.lease import find_earlier, is_settled, lease_campaign
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign, note_ledger
@@ -58,6 +57,7 @@ from callsheet.tasks.ledger.figures import endings_of, pages_of
 from callsheet.tasks.ledger.present_rows import PresentRow, present_rows
 from callsheet.tasks.ledger.row_selection import names_of_rows, rows_to_process
 from callsheet.tasks.ledger.runs import note_plan
+from callsheet.tasks.ledger.takes import hold_videos
 from callsheet.tasks.ledger.values import CampaignRow, State
 from callsheet.tasks.runtime.errors import SpendRefused, StoreError, StoreUnusable
 from callsheet.tasks.runtime.process import search_of_new

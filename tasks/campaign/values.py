@@ -222,6 +222,8 @@ class Plan:
     because: str | None = None
     #: When the campaign was cancelled, as far as the person who approves knows.
     cancelled_at: float | None = None
+    #: When its prices were asked for, of rows that get them with its approval (Unix seconds).
+    priced_at: float | None = None
 
     def approved(self, by: str, *, plan_id: str | None = None) -> Plan:
         """Return the plan with who approved it, as a stored plan where it is one already."""

@@ -201,6 +201,12 @@ def book_marked(
     connection: Connection, campaign_id: int, marks: Record[Any], *, released: int, cost: int
 ) -> None:
     """Do as `book` for a take whose `MARKS` were read already."""
+    for key in keys_of(campaign_id, marks):
+        change(connection, key, reserved=-released, charged=cost)
+
+
+def keys_of(campaign_id: int, marks: Record[Any]) -> list[AccountKey]:
+    """Return the accounts that a take of a campaign with these `MARKS` counts in."""
     named: tuple[tuple[AccountKind, str | int | None], ...] = (
         ("month", None if marks.day is None else month_of(marks.day)),
         ("day", marks.day),
@@ -208,9 +214,7 @@ def book_marked(
         ("cost_center", marks.cost_center),
         ("run", marks.run),
     )
-    for kind, name in named:
-        if name is not None:
-            change(connection, AccountKey(kind, name), reserved=-released, charged=cost)
+    return [AccountKey(kind, name) for kind, name in named if name is not None]
 
 
 def count_past(

@@ -32,7 +32,6 @@ from callsheet.tasks.ledger.copies import (
     remove_left,
     sync_file,
     temporary,
-    unsound,
 )
 from callsheet.tasks.ledger.database import (
     ledger_file,
@@ -48,6 +47,7 @@ from callsheet.tasks.ledger.migrate import (
     upgrade,
 )
 from callsheet.tasks.ledger.schema import campaigns, leases
+from callsheet.tasks.ledger.soundness import unsound
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import (
     BadInput,

@@ -1,6 +1,6 @@
 """Copies of a whole ledger.
 
-Its tables, whether it is sound, and files that get their name once they are complete.
+Its tables, and files that get their name once they are complete.
 
 Knows no table by name: what a later version adds is copied as well.
 """
@@ -16,19 +16,17 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, func, select
 
 from callsheet.tasks.ledger import schema_runs  # noqa: F401
 
 # Their tables are the ledger's as well.
 from callsheet.tasks.ledger.dialect import dialect_of
-from callsheet.tasks.ledger.schema import campaigns, metadata, rows, takes
+from callsheet.tasks.ledger.schema import metadata
 from callsheet.tasks.runtime.errors import BadInput, LedgerError
 from callsheet.tasks.runtime.files import sync_folder
-from callsheet.tasks.values.amounts import from_micro, in_credits
 
 #: Lines that are in memory at once.
 PAGE = 500
@@ -59,52 +57,6 @@ def empty_tables(connection: Connection) -> None:
     """Remove every line of every table."""
     for table in reversed(metadata.sorted_tables):
         connection.execute(table.delete())
-
-
-# Is a ledger whole, and does it add up? What is wrong is said, and nothing is fixed.
-
-
-@dataclass(frozen=True, kw_only=True)
-class Unsound:
-    """One thing that is wrong: `is_damage` of the database itself, or of what it says."""
-
-    words: str
-    is_damage: bool
-
-
-def unsound(connection: Connection) -> list[Unsound]:
-    """Return what is wrong with a ledger; nothing for one that is sound.
-
-    The database's own checks; whether every line refers to one that is there; and whether each
-    campaign's account is the sum of what its takes have set aside and were charged.
-    """
-    found = [
-        Unsound(words=words, is_damage=True) for words in dialect_of(connection).damage(connection)
-    ]
-    return found or [Unsound(words=words, is_damage=False) for words in _sums(connection)]
-
-
-def _sums(connection: Connection) -> Iterator[str]:
-    reserved = func.coalesce(func.sum(takes.c.reserved), 0)
-    charged = func.coalesce(func.sum(takes.c.charged), 0)
-    joined = campaigns.outerjoin(rows, rows.c.campaign_id == campaigns.c.id)
-    joined = joined.outerjoin(takes, takes.c.row_id == rows.c.id)
-    accounts = (campaigns.c.name, campaigns.c.reserved, campaigns.c.charged)
-    query = select(*accounts, reserved, charged).select_from(joined)
-    query = query.group_by(campaigns.c.id, *accounts)
-    differ = or_(campaigns.c.reserved != reserved, campaigns.c.charged != charged)
-    for name, its_reserved, its_charged, all_reserved, all_charged in connection.execute(
-        query.having(differ)
-    ):
-        for what, own, of_takes in (
-            ("set aside", its_reserved, all_reserved),
-            ("charged", its_charged, all_charged),
-        ):
-            if own != of_takes:
-                yield (
-                    f"{name}: its account says {in_credits(from_micro(int(own)))} {what}, its "
-                    f"takes {in_credits(from_micro(int(of_takes)))}"
-                )
 
 
 # Files that get their name once they are whole, and replace nothing that came there meanwhile.

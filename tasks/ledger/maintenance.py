@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, delete, func, select
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.backup import copy_aside
 from callsheet.tasks.ledger.campaigns import campaign_at_work
-from callsheet.tasks.ledger.copies import Unsound, count_lines, unsound
+from callsheet.tasks.ledger.copies import count_lines
 from callsheet.tasks.ledger.database import (
     LOCK_WAIT,
     check_upgradable,
@@ -25,6 +25,7 @@ from callsheet.tasks.ledger.plans import drop_old_plans
 from callsheet.tasks.ledger.runs import drop_old_runs
 from callsheet.tasks.ledger.schema import REVISION, events, rows
 from callsheet.tasks.ledger.schema_runs import acts, logins, sessions
+from callsheet.tasks.ledger.soundness import Unsound, unsound
 from callsheet.tasks.ledger.values import UNDER_WAY
 from callsheet.tasks.ledger.webhook_events import drop_old_hints
 from callsheet.tasks.runtime.errors import LedgerError

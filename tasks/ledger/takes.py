@@ -17,11 +17,12 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from callsheet.tasks.ledger.accounts import MARKS, Terms, book, book_marked, marks_of, reserve
+from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.earlier_takes import MAYBE_PAID, is_refused
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import begin, move, move_all, note
 from callsheet.tasks.ledger.quotes import Quoted
-from callsheet.tasks.ledger.schema import calls, rows, takes
+from callsheet.tasks.ledger.schema import calls, events, rows, takes
 from callsheet.tasks.ledger.service_state import close_call, resolve_call
 from callsheet.tasks.ledger.statements import Prepared, gathers, later
 from callsheet.tasks.ledger.values import TAKES, CampaignRow, State, Take
@@ -66,6 +67,9 @@ _LOCKED = Prepared(
         rows.c.state,
         rows.c.digest,
         rows.c.nth,
+        rows.c.operation,
+        rows.c.quoted,
+        rows.c.cost_center,
         rows.c.claim,
         select(func.max(takes.c.number)).where(takes.c.row_id == rows.c.id).scalar_subquery(),
         select(takes.c.id).where(takes.c.key == bindparam("the_key")).scalar_subquery(),
@@ -75,6 +79,18 @@ _LOCKED = Prepared(
     .with_for_update()
 )
 
+# When a row was approved last: one that was refused for now is approved as it was, later. Without
+# its history, which may be forgotten, it is so since then.
+_APPROVED_AT = func.coalesce(
+    select(func.max(events.c.at))
+    .where(
+        events.c.row_id == bindparam("the_row"),
+        events.c.old == "quoted",
+        events.c.new == "approved",
+    )
+    .scalar_subquery(),
+    bindparam("since"),
+)
 # The first edit or clip of a kind that has cost more than was set aside, since a row was approved.
 _DEARER = (
     select(takes.c.charged, takes.c.quoted)
@@ -83,7 +99,7 @@ _DEARER = (
         takes.c.campaign_id == bindparam("the_campaign"),
         calls.c.operation == bindparam("the_operation"),
         takes.c.charged > takes.c.quoted,
-        takes.c.ready_at >= bindparam("approved_at"),
+        takes.c.ready_at >= _APPROVED_AT,
     )
     .limit(1)
 )
@@ -102,15 +118,17 @@ def open_take(
     """Record the intent to pay: `approved -> submitting`, frozen body, key, reservation.
 
     Returns the take, whose bytes may be sent once this is committed; None when the row had moved
-    on or when `terms.owner` no longer holds the campaign or its worker the row. A row that an
-    account does not cover, or that another ledger may have paid for, is `held` with the reason; so
-    is an edit or a clip once another of its kind has cost more than was set aside.
+    on or was approved anew, at another price or for another cost center, or when `terms.owner` no
+    longer holds the campaign or its worker the row. A row that an account does not cover, or that
+    another ledger may have paid for, is `held` with the reason; so is an edit or a clip once
+    another of its kind has cost more than was set aside.
     """
     terms = terms or Terms()
     # Held until the end of the transaction, so that what follows cannot be overtaken.
     locked = _LOCKED.execute(connection, {"the_row": row.id, "the_key": key}).one()
     *found, claim, last, again, maybe_paid = locked
-    if tuple(found) != ("approved", row.digest, row.nth):
+    asked = (row.digest, row.nth, row.operation, to_micro(row.quoted), row.cost_center)
+    if tuple(found) != ("approved", *asked):
         return None
     if terms.claim is not None and claim != terms.claim:
         return None
@@ -139,8 +157,8 @@ def _dearer(connection: Connection, row: CampaignRow) -> str | None:
     """Return why an approved row without a quote is not sent: its limit has proved wrong."""
     if row.operation == CREATE:
         return None
-    of = {"the_campaign": row.campaign_id, "the_operation": row.operation, "approved_at": row.since}
-    found = connection.execute(_DEARER, of).first()
+    of = {"the_campaign": row.campaign_id, "the_operation": row.operation}
+    found = connection.execute(_DEARER, {**of, "the_row": row.id, "since": row.since}).first()
     if found is None:
         return None
     instead = ", or make a new video (--edits retake)" if edit_of(row.operation) else ""
@@ -323,6 +341,10 @@ RETAKEABLE: frozenset[State] = frozenset(
 )
 
 _ADOPT = _TAKE.values(accepted_at=bindparam("moment"), video_id=bindparam("video"))
+#: The takes of other rows that have a video; those of one row may share it: edits change it.
+_OF_ANOTHER = select(takes.c.id).where(
+    takes.c.video_id == bindparam("the_video"), takes.c.row_id != bindparam("the_row")
+)
 _ABANDON = _TAKE.values(abandoned_at=bindparam("moment"), reserved=0, charged=bindparam("cost"))
 _LET_GO = _TAKE.values(abandoned_at=bindparam("moment"))
 _LAST = (
@@ -338,10 +360,15 @@ _RENEW = (
         operation=bindparam("made_by"),
         quoted=bindparam("price"),
         quoted_at=bindparam("asked_at"),
-        approved=bindparam("price"),
+        approved=bindparam("agreed"),
         retries=bindparam("more"),
     )
 )
+
+
+def hold_videos(connection: Connection) -> None:
+    """Have no other transaction give a video to a row until this one ends."""
+    dialect_of(connection).hold_table(connection, "takes")
 
 
 def adopt_video(
@@ -355,8 +382,12 @@ def adopt_video(
 ) -> bool:
     """Record which video the take made: `uncertain -> rendering`, paid for as reserved.
 
-    `words` say who knows, where it is not a person.
+    `words` say who knows, where it is not a person. Nothing changes if another row has the video
+    by now: two people may settle two rows at once.
     """
+    hold_videos(connection)
+    if connection.execute(_OF_ANOTHER, {"the_video": video_id, "the_row": row.id}).first():
+        return False
     words = words or f"a person says it made {video_id}"
     if not move(connection, row, "rendering", at=at, words=words, take=take):
         return False
@@ -404,15 +435,17 @@ def approve_retakes(
     by: str,
     because: str | None,
     at: float,
+    priced_at: float | None = None,
 ) -> None:
     """Approve another take of each row at its price: of rows that are locked and as they are.
 
-    `because` is the reason, for the history of the rows.
+    `because` is the reason, for the history of the rows. Prices were asked for at `priced_at`.
     """
     found = [one.row for one in wanted]
     attempts = _next_attempts(connection, found)
     _leave(connection, found, because, at)
-    rows = [replace(one.row, quoted=one.amount, quoted_at=at, retries=None) for one in wanted]
+    asked: dict[str, Any] = {"quoted_at": priced_at or at, "retries": None}
+    rows = [replace(one.row, quoted=one.amount, approved=one.amount, **asked) for one in wanted]
     if rows:
         connection.execute(_RENEW, [_renewed(row, attempts[row.id]) for row in rows])
     planned = [replace(row, state="planned") for row in rows]
@@ -423,7 +456,10 @@ def approve_retakes(
 
 
 def renew(connection: Connection, row: CampaignRow, *, attempt: int, by: str, at: float) -> None:
-    """Move a row that is planned again to `approved`, at its price, for the next attempt at it."""
+    """Move a row that is planned again to `approved`, at its price, for the next attempt at it.
+
+    What was agreed to stays so: within a tolerance, no price rises from attempt to attempt.
+    """
     connection.execute(_RENEW, _renewed(row, attempt))
     planned, quoted = replace(row, state="planned"), replace(row, state="quoted")
     move(connection, planned, "quoted", at=at, words=f"{in_credits(row.quoted)}")
@@ -431,15 +467,17 @@ def renew(connection: Connection, row: CampaignRow, *, attempt: int, by: str, at
 
 
 def _renewed(row: CampaignRow, attempt: int) -> dict[str, Any]:
-    price = {"price": to_micro(row.quoted), "asked_at": row.quoted_at, "more": row.retries}
-    return {**price, "the_row": row.id, "attempt": attempt, "made_by": made_by(row.operation)}
+    price, agreed = to_micro(row.quoted), to_micro(row.approved)
+    priced = {"price": price, "agreed": agreed, "asked_at": row.quoted_at, "more": row.retries}
+    return {**priced, "the_row": row.id, "attempt": attempt, "made_by": made_by(row.operation)}
 
 
 def next_attempt(connection: Connection, row: CampaignRow) -> int:
     """Return the number in the next key: the first that was not used up for this very brief.
 
-    A create that was refused for lack of credits has used nothing up: its key goes out again. One
-    whose brief was refused has, since a service may remember its answer under that key.
+    Never one before the row's own: another ledger may have used those up. A create that was refused
+    for lack of credits has used nothing up: its key goes out again. One whose brief was refused
+    has, since a service may remember its answer under that key.
     """
     return _next_attempts(connection, [row])[row.id]
 
@@ -453,7 +491,7 @@ def _next_attempts(connection: Connection, found: Collection[CampaignRow]) -> di
 
     def following(row: CampaignRow) -> int:
         nth, refused = last.get((row.id, row.digest), (0, False))
-        return nth + (0 if refused and row.state != "rejected" else 1)
+        return max(row.nth, nth + (0 if refused and row.state != "rejected" else 1))
 
     return {row.id: following(row) for row in found}
 

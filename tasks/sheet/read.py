@@ -173,12 +173,14 @@ def _briefs_of(
     table: Table, findings: Findings, options: SheetOptions, folder: Path | None
 ) -> tuple[tuple[Brief, ...], Mapping[str, Cells]]:
     """Return a brief for every row, and its cells by its id (`to_briefs`)."""
-    from callsheet.tasks.sheet.rows import dated, to_briefs
+    from callsheet.tasks.sheet.rows import budgeted, dated, to_briefs
 
     column = options.cost_center_column
     if column and column not in table.columns:
         findings.advise(f"has no column {column}, so a row that names no cost center has none")
     briefs, cells = to_briefs(table, findings, folder=folder, cost_center=column)
+    if options.cost_centers:
+        briefs = budgeted(briefs, options.cost_centers)
     if options.now is not None:
         briefs = dated(briefs, findings, now=options.now)
     if not table.rows and not findings.problems:

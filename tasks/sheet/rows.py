@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -112,6 +112,26 @@ def _advise_length(candidates: Iterable[Candidate], findings: Findings) -> None:
 
 #: Rows that are named of those whose date has passed.
 SHOWN = 5
+
+
+def budgeted(briefs: Sequence[Brief], names: Collection[str]) -> tuple[Brief, ...]:
+    """Return the briefs with cost centers spelled as those of these names that have a budget.
+
+    People type capitals, blanks and accents as they like: no limit is passed by that.
+    """
+    known = {_alike(name): name for name in reversed([*names])}
+
+    def spelled(one: Brief) -> Brief:
+        named = known.get(_alike(one.cost_center or ""), one.cost_center)
+        same = one.cost_center in names or named == one.cost_center
+        return one if same else replace(one, cost_center=named)
+
+    return tuple(map(spelled, briefs))
+
+
+def _alike(name: str) -> str:
+    """Return the form in which two names are the same to people."""
+    return " ".join(fold(name).split())
 
 
 def dated(briefs: Sequence[Brief], findings: Findings, *, now: float) -> tuple[Brief, ...]:

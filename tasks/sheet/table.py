@@ -221,6 +221,8 @@ class SheetOptions:
     copies: tuple[str, ...] = ()
     #: The `x_` column that says the cost center of rows that name none.
     cost_center_column: str | None = None
+    #: The cost centers that have a budget, as its setting spells them.
+    cost_centers: Collection[str] = ()
     #: Raise MeansMany for a matrix that means more videos: they are made elsewhere.
     few: int | None = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -15,6 +16,7 @@ from callsheet.tasks.aftercare.retake import RETAKE, plan_retakes
 from callsheet.tasks.campaign.approve import approve
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import plan_document, plan_of
+from callsheet.tasks.campaign.propose import propose
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.ledger.campaigns import set_budget
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
@@ -30,6 +32,7 @@ from callsheet.tasks.runtime.errors import (
     SpendRefused,
     VideoKept,
 )
+from callsheet.tasks.service import Quote
 from tests.campaigns import NOW, Stage, brief
 
 Meanwhile = Callable[[Stage], Awaitable[object]]
@@ -96,6 +99,27 @@ async def test_nothing_is_approved_once_something_changed(
         await approved(stage, plan)
 
     assert await stage.rows() == before
+
+
+async def test_a_price_ages_while_its_question_is_open(ledger: Ledger) -> None:
+    """One that is too old by then is asked for again before anything is sent (`is_priced`)."""
+    stage = await Stage.set(ledger, brief())
+    await stage.delivered()
+    ask = RunOptions(campaign="spring", rows=("a",))
+    asking = partial(propose, RETAKE, ask, ledger, lambda: nullcontext(Prices()), at_once=1)
+    plan = await asking(clock=lambda: NOW - 3600)
+
+    await approved(stage, plan)
+
+    row = await stage.row()
+    assert (row.state, row.quoted, row.quoted_at) == ("approved", 12, NOW - 3600)
+
+
+class Prices:
+    """A service that asks 12 credits of every row."""
+
+    async def estimate(self, _: Mapping[str, Any]) -> Quote:
+        return Quote(amount=Decimal(12), raw={})
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, create_engine, insert, literal, select, text, update
+from sqlalchemy import (
+    Connection,
+    Executable,
+    create_engine,
+    delete,
+    insert,
+    literal,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.engine import make_url
 
 from callsheet.tasks.ledger.backup import back_up, restore
@@ -27,10 +37,11 @@ from callsheet.tasks.ledger.leases import name_in_sql
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.maintenance import check_ledger, vacuum_ledger
 from callsheet.tasks.ledger.migrate import check_writable
-from callsheet.tasks.ledger.schema import campaigns, events, leases, metadata
+from callsheet.tasks.ledger.schema import accounts, campaigns, events, leases, metadata
 from callsheet.tasks.runtime import crash_points
 from callsheet.tasks.runtime.errors import BadInput, LedgerError
 from tests.board.with_videos import with_videos
+from tests.campaigns import Stage, brief
 from tests.databases import PostgresServer
 from tests.programs import ROOT
 
@@ -531,18 +542,48 @@ async def test_a_damaged_ledger_gives_way_to_its_backup(tmp_path: Path) -> None:
     assert check_ledger(f"sqlite:///{file}").problems == ()
 
 
-async def test_an_account_that_does_not_add_up_is_said(ledger_address: str) -> None:
-    await with_many_videos(ledger_address, 2)
+@pytest.mark.parametrize(
+    ("change", "words", "remedy"),
+    [
+        (
+            update(campaigns).values(charged=5_000_000),
+            "spring: its account says 5 credits charged, its takes 0 credits",
+            "run it no more, make a backup, and type `callsheet reconcile`",
+        ),
+        (
+            update(accounts).where(accounts.c.kind == "month").values(reserved=0),
+            "the month 1970-01 (UTC): its account says 0 credits set aside, its takes 12 credits",
+            "a limit on it lets too much be spent, 12 credits: lower month_budget by that until "
+            "the month is over",
+        ),
+        (
+            delete(accounts).where(accounts.c.kind == "cost_center"),
+            "cost center sales: its account says 0 credits set aside, its takes 12 credits",
+            "a limit on it lets too much be spent, 12 credits: lower its amount in "
+            "cost_center_budgets by that",
+        ),
+        (
+            update(accounts).where(accounts.c.kind == "day").values(reserved=13_000_000),
+            "the day 1970-01-01 (UTC): its account says 13 credits set aside, its takes 12 credits",
+            "a limit on it holds back what nobody has spent, 1 credit: raise day_budget by that "
+            "until the day is over",
+        ),
+    ],
+)
+async def test_an_account_that_does_not_add_up_is_said_with_what_to_do(
+    ledger_address: str, change: Executable, words: str, remedy: str
+) -> None:
+    async with await open_ledger(ledger_address) as ledger:
+        await (await Stage.set(ledger, brief(cost_center="sales"))).submitting()
     sound = check_ledger(ledger_address)
     with connected(ledger_address) as connection:
-        connection.execute(update(campaigns).values(charged=campaigns.c.charged + 5_000_000))
+        connection.execute(change)
 
     found = check_ledger(ledger_address)
 
     assert sound.problems == ()
     (problem,) = found.problems
-    assert "spring: its account says" in problem.words
-    assert not problem.is_damage
+    assert (problem.words, problem.remedy, problem.is_damage) == (words, remedy, False)
 
 
 async def test_to_look_at_a_ledger_keeps_nobody_from_writing(tmp_path: Path) -> None:

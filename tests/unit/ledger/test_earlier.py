@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,9 +15,12 @@ from callsheet.tasks.ledger.earlier_takes import (
     keep_earlier,
     refuse_to_pay,
     refused_rows,
+    restore_count,
     unpaid_rows,
 )
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.quotes import Quoted
+from callsheet.tasks.ledger.takes import approve_retakes
 from tests.campaigns import NOW, Stage, brief
 
 
@@ -52,6 +56,19 @@ async def test_a_refused_row_is_on_hold_and_no_intent_is_written_for_it(stage: S
     assert await stage.open(again) is None
     assert (await stage.row("a")).state == "held"
     assert row.digest == held.digest
+
+
+async def test_a_retake_uses_no_key_that_another_ledger_has_used_up(stage: Stage) -> None:
+    """Nor is it a way around a refusal."""
+    await stage.write(restore_count, await stage.row("a"), nth=3)
+    await refuse(stage, await earlier(stage, nth=3))
+    wanted = [Quoted(await stage.row("a"), Decimal(12))]
+    await stage.write(approve_retakes, wanted, by="Ann", because=None, at=NOW)
+
+    again = await stage.row("a")
+    assert (again.state, again.nth) == ("approved", 3)
+    assert await stage.open(again) is None
+    assert (await stage.row("a")).state == "held"
 
 
 @pytest.mark.parametrize(

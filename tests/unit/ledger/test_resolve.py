@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.takes import adopt_video, give_up
 from callsheet.tasks.ledger.values import takes_of
 from callsheet.tasks.ledger.webhook_events import tracked_videos
@@ -28,6 +29,21 @@ async def test_an_adopted_video_is_watched_and_its_money_stays_set_aside(ledger:
     (known,) = await ledger.read(tracked_videos, videos=["vid_7"])
     assert (known.campaign, known.row) == ("spring", "a")
     assert not await stage.write(adopt_video, row, row.take, video_id="vid_8", at=NOW)
+
+
+async def test_of_two_rows_that_are_given_one_video_at_once_one_gets_it(
+    ledger: Ledger, made_address: str
+):
+    """The other one's own video would be lost, and paid for once more."""
+    stage = await Stage.set(ledger, brief("a"), brief("b"))
+    async with await open_ledger(made_address) as other:
+        adopting = []
+        for name, which in (("a", stage), ("b", Stage(other, stage.campaign))):
+            row = await stage.in_state("uncertain", name)
+            adopting.append(which.write(adopt_video, row, row.take, video_id="vid_7", at=NOW))
+        done = await asyncio.gather(*adopting)
+    assert sorted(done) == [False, True]
+    assert sorted(row.state for row in await stage.rows()) == ["rendering", "uncertain"]
 
 
 async def test_another_take_has_a_new_key_and_the_old_one_counts_as_paid(ledger: Ledger):

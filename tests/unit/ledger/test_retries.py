@@ -12,7 +12,7 @@ from callsheet.tasks.engine.policy.decide import decide
 from callsheet.tasks.engine.policy.decision import Memory, Polled, Rules
 from callsheet.tasks.engine.progress import record
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.quotes import approve
+from callsheet.tasks.ledger.quotes import Quoted, approve, renew_quote
 from callsheet.tasks.ledger.schema import campaigns, earlier_takes, takes
 from callsheet.tasks.ledger.takes import accept
 from callsheet.tasks.ledger.values import CampaignRow, State, takes_of
@@ -65,6 +65,19 @@ async def test_a_failed_row_gets_as_many_takes_as_were_approved(ledger: Ledger) 
     words = [event.words or "" for event in await stage.events()]
     assert sum("another take, since the render failed" in one for one in words) == 2
     assert any("approved beforehand with the plan (--retry-failed), 1 more" in w for w in words)
+
+
+async def test_a_price_cannot_creep_up_from_attempt_to_attempt(ledger: Ledger) -> None:
+    """Each may cost a tenth more than was agreed to, and not than the attempt before it did."""
+    stage = await Stage.set(ledger, brief(), budget=100)
+    await stage.write(approve, [await stage.quote()], by="Alice", at=NOW, retries=2)
+    tolerated = {"tolerance": Decimal("0.1"), "at": NOW}
+    assert await stage.write(renew_quote, Quoted(await stage.row(), Decimal(13)), **tolerated)
+    await stage.open(await stage.row())
+    row = await polled(stage, await accepted(stage))
+    assert (row.state, row.quoted, row.approved) == ("approved", 13, 12)
+    assert not await stage.write(renew_quote, Quoted(row, Decimal(14)), **tolerated)
+    assert (await stage.row()).state == "quoted"
 
 
 def _no_room(connection: Connection, stage: Stage) -> None:

@@ -32,6 +32,30 @@ async def test_opening_a_take_reserves_its_price_and_freezes_the_body(ledger: Le
     assert (account.reserved, account.charged) == (12, 0)
 
 
+@pytest.mark.parametrize(
+    ("own", "price"),
+    [
+        ({"topic": "Coffee"}, 12),
+        ({"cost_center": "marketing"}, 12),
+        ({"operation": "image-to-video"}, 12),
+        ({}, 20),
+    ],
+)
+async def test_what_was_approved_anew_is_not_sent_as_it_was_before(
+    ledger: Ledger, own: dict[str, str], price: int
+):
+    """A run has rows in memory, and somebody approves their plan on the board meanwhile."""
+    stage = await Stage.set(ledger, brief(cost_center="sales"))
+    in_memory = await stage.approve()
+    await stage.moved(in_memory, "planned")
+    await stage.sync(brief(**{"cost_center": "sales", **own}))
+    anew = await stage.approve(amount=price)
+    assert await stage.open(in_memory) is None
+    assert (await stage.row()).state == "approved"
+    assert (await stage.account()).reserved == 0
+    assert await stage.open(anew)
+
+
 async def test_opening_a_take_twice_is_a_no_op(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     approved = await stage.approve()
@@ -268,3 +292,24 @@ async def test_what_has_no_quote_waits_once_one_of_its_kind_has_cost_more_than_w
     # Who approves it after that knows.
     if not sent:
         assert await stage.open(await stage.approve("b", at=NOW + 1))
+
+
+async def test_to_be_sent_again_after_a_refusal_is_no_approval_of_what_has_no_quote(
+    ledger: Ledger,
+):
+    """The service asked to come back later, and meanwhile another edit cost more than its limit."""
+    stage = await Stage.set(ledger, *(brief(row, operation="edit-scene") for row in "ab"))
+    waiting = await stage.submitting("b")
+    edited = await stage.submitting("a")
+    assert edited.take is not None
+    call = await stage.write(open_call, organisation="", operation="edit-scene", body=b"", at=NOW)
+    await stage.write(join_call, call, take_id=edited.take.id)
+    await stage.write(accept, edited, edited.take, video_id="vid_a", at=NOW)
+    edited, later = await stage.row("a"), {"new": "approved", "reason": "429", "at": NOW + 2}
+    cost = Decimal(30)
+    await stage.write(settle, edited, edited.take, new="ready", charged=cost, at=NOW + 1)
+    await stage.write(refuse, waiting, waiting.take, **later)
+    assert await stage.open(await stage.row("b"), at=NOW + 3) is None
+    assert (await stage.row("b")).state == "held"
+    anew = await stage.approve("b", 30, at=NOW + 4)
+    assert await stage.open(anew, at=NOW + 5)

@@ -31,7 +31,7 @@ async def kept(ledger: Ledger, folder: Path, plan: Plan = PLAN, **how: Any) -> s
     sheet = parse_sheet(
         terms["content"], name="a.csv", options=SheetOptions(), folder=None, address="/in/a.csv"
     )
-    settings = load_settings(environ={}, folder=folder)
+    settings = load_settings(environ=terms.pop("environ", {}), folder=folder)
     return await keep_plan(ledger, settings, sheet, plan, options=options, **terms)
 
 
@@ -63,3 +63,12 @@ async def test_a_plan_stays_while_it_says_the_same(
     assert states == {first: ("void", second)} | {second: ("ready", None)}
     expires = {plan.expires_at for plan in found if plan.id == second}
     assert expires == {changed.get("at", NOW) + WAITS}
+
+
+async def test_its_total_for_an_allowance_is_the_most_that_it_may_cost(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    environ = {"CALLSHEET_QUOTE_TOLERANCE": "10%"}
+    await kept(ledger, tmp_path, replace(PLAN, retry_failed=1), environ=environ)
+    (plan,) = await ledger.read(plans_of, campaign="spring", limit=9)
+    assert plan.total == Decimal("26.4")
