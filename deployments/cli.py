@@ -136,10 +136,16 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
         from callsheet.deployments.terminal import say_moment
 
         say(f"  not before {say_moment(error.until, up=True)}")
-    if error.remedy:
-        say(indent(visible(redact(_with_command(_filled(error.remedy, args)))), "  "))
+    remedy = redact(_filled(error.remedy, args)) if error.remedy else None
+    if remedy:
+        say(indent(visible(redact(_with_command(remedy))), "  "))
     if getattr(args, "json", False):
-        told = {"error": words, "exit": error.exit_status, "spent": as_number(error.spent)}
+        told = {
+            "error": words,
+            "exit": error.exit_status,
+            "spent": as_number(error.spent),
+            "remedy": remedy,
+        }
         document: dict[str, object] = {**error.document, **told}
         if problems:
             document["problems"] = problems

@@ -252,7 +252,9 @@ def why_of(line: PlanLine) -> str:
 def _videos(plan: Plan) -> str:
     actions = Counter(line.action for line in plan.lines if not line.switched_off)
     if not plan.moves_anything:
-        words = "nothing to do, 0 credits"
+        stuck = count(actions["person"], "row needs", "rows need")
+        words = f"{stuck} attention first" if actions["person"] else "nothing to do"
+        words += ", 0 credits"
     elif plan.adopting and not plan.spending:
         words = f"{count(actions['adopt'], 'video')} to take over, 0 credits"
     else:
