@@ -102,7 +102,11 @@ def execute(words: Sequence[str]) -> int:
         _tell(error, args)
         return error.exit_status
     except KeyboardInterrupt:
-        say(_with_command("stopped; run the same command again to continue"))
+        again = "run the same command again to continue"
+        say(_with_command(f"stopped; {again}"))
+        if getattr(args, "json", False):
+            # What was spent by then is not known here; the ledger has it.
+            print(json.dumps({"error": "stopped", "exit": 5, "spent": None, "remedy": again}))
         return 5
     except BrokenPipeError:
         # Anyone who read our output has enough of it (`callsheet rows | head`).
