@@ -102,7 +102,11 @@ def execute(words: Sequence[str]) -> int:
         _tell(error, args)
         return error.exit_status
     except KeyboardInterrupt:
-        say(_with_command("stopped; run the same command again to continue"))
+        again = "run the same command again to continue"
+        say(_with_command(f"stopped; {again}"))
+        if getattr(args, "json", False):
+            # What was spent by then is not known here; the ledger has it.
+            print(json.dumps({"error": "stopped", "exit": 5, "spent": None, "remedy": again}))
         return 5
     except BrokenPipeError:
         # Anyone who read our output has enough of it (`callsheet rows | head`).
@@ -136,10 +140,16 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
         from callsheet.deployments.terminal import say_moment
 
         say(f"  not before {say_moment(error.until, up=True)}")
-    if error.remedy:
-        say(indent(visible(redact(_with_command(_filled(error.remedy, args)))), "  "))
+    remedy = redact(_filled(error.remedy, args)) if error.remedy else None
+    if remedy:
+        say(indent(visible(redact(_with_command(remedy))), "  "))
     if getattr(args, "json", False):
-        told = {"error": words, "exit": error.exit_status, "spent": as_number(error.spent)}
+        told = {
+            "error": words,
+            "exit": error.exit_status,
+            "spent": as_number(error.spent),
+            "remedy": remedy,
+        }
         document: dict[str, object] = {**error.document, **told}
         if problems:
             document["problems"] = problems

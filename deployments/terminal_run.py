@@ -44,7 +44,7 @@ from callsheet.tasks.runtime.errors import ConfigurationError, SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say, unsigned
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
-from callsheet.tasks.values.amounts import as_text, count, in_credits
+from callsheet.tasks.values.amounts import count, in_credits
 from callsheet.tasks.webhooks.listener import check_address
 
 
@@ -150,9 +150,6 @@ def _show(run: Run, console: Console, plan: Plan) -> None:
     if run.sheet is not None:
         show_sheet(run.sheet, console)
     show_plan(plan, console)
-    for account in plan.accounts:
-        left, budget = as_text(account.left), in_credits(account.budget, plan.credit_price)
-        console.print(plain(f"{left} of the {budget} of {account} are left"))
 
 
 def _say_who_is_at_work(words: str) -> None:

@@ -69,7 +69,8 @@ class CampaignResult(TypedDict):
     """Status of a campaign: `rows` counts them by state, with `total`.
 
     `exit` is the exit status of `callsheet run`: 0 delivered, 3 rows need attention, 4 not
-    approved, 5 parked. `asked` is the cost of a plan that was not approved, in credits.
+    approved, 5 parked. `asked` is the cost of a plan that was not approved, in credits,
+    `not_before` when to run a parked one again.
     """
 
     campaign: str
@@ -77,6 +78,7 @@ class CampaignResult(TypedDict):
     credits: CreditsResult
     exit: int
     asked: NotRequired[float]
+    not_before: NotRequired[str]
 
 
 class FileResult(TypedDict):

@@ -36,7 +36,7 @@ ERRORS_HEAD = """\
 
 Every error that a command or a flow ends with, made from the code. A command prints what happened, what it cost and what to type next, and
 ends with the exit status below. A program catches the class: `from callsheet import SpendRefused`. Each error has `exit_status`,
-`remedy`, and `spent`: the credits that were charged or set aside, or None where that is not known.
+`remedy`, and `spent`: the credits that were charged or set aside, or None where that is not known. `--json` prints `error`, `exit`, `spent` and `remedy`.
 """
 
 

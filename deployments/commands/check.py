@@ -87,13 +87,12 @@ def _propose(args: Namespace, found: FoundSheet, error: SheetError) -> None:
         say("the first row, as it would be made:")
         for what, text in found.first:
             say(f"  {what}: {text}")
-    error.told = frozenset(
-        one for one in error.problems if one.value in columns and one.row is None
-    )
+    asked = frozenset(one for one in error.problems if one.value in columns and one.row is None)
     words = [word for name, column in columns.items() for word in ("--map", f"{name}={column}")]
     typed = [word for one in args.map or () for word in ("--map", one)]
     command = suggest("check", unsigned(args.sheet), *typed, *words)
-    error.remedy = f"if these columns and the first row are right, confirm them once:\n  {command}"
+    remedy = f"if these columns and the first row are right, confirm them once:\n  {command}"
+    error.confirm(asked, remedy=remedy)
 
 
 def show_sheet(sheet: Sheet, console: Console) -> None:

@@ -172,13 +172,20 @@ def no_such_call(tool: str, error: Exception) -> ProblemDetails:
 
 def not_understood(words: str, error: ValidationError) -> ProblemDetails:
     """Return what is wrong with the arguments of a call."""
-    wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+    # Of the kinds that an argument may have, the last says enough.
+    wrong = {
+        ".".join(str(part) for part in one["loc"] if part not in _KINDS): one["msg"]
+        for one in error.errors()
+    }
+    named = "; ".join(f"{place}: {why}" for place, why in wrong.items())
     return ProblemDetails(
-        422, f"{words}: {'; '.join(wrong)[:1000]}; nothing was charged",
+        422, f"{words}: {named[:1000]}; nothing was charged",
         remedy="change the arguments that are named, then call it again",
     )  # fmt: skip
 
 
+#: The kinds of a number, which are no part of its name.
+_KINDS = ("int", "float")
 #: What to do where an error does not say it, by its status (of a sheet that has problems: 422).
 _REMEDIES = {
     404: "call `list_campaigns` for the campaigns, `rows` for rows, or make a new plan",

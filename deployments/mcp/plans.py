@@ -57,7 +57,7 @@ from callsheet.tasks.campaign.plan_document import stored_plan
 from callsheet.tasks.campaign.stored_plans import unquoted_rows
 from callsheet.tasks.ledger.plans import approved_today, void_plan
 from callsheet.tasks.ledger.runs import RunRow
-from callsheet.tasks.runtime.errors import AllowanceSpent, CallsheetError
+from callsheet.tasks.runtime.errors import AllowanceSpent, CallsheetError, VideoKept
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import as_number, count, in_credits, parse_credits
 
@@ -150,7 +150,12 @@ async def retake(
     `because` is the reason, for the person who approves. Next: show the price, call `run_plan`.
     """
     caller = await caller_of(ctx, "reviewer")
-    begun = await plan_retakes(caller.board, campaign, rows, because=because)
+    try:
+        begun = await plan_retakes(caller.board, campaign, rows, because=because)
+    except ProblemDetails as error:
+        if isinstance(error.__cause__, VideoKept):
+            error.remedy = "a person can have it made again on the board"
+        raise
     return await priced(caller, begun.plan)
 
 

@@ -112,8 +112,6 @@ class Showing:
 
     def _tell_plan(self, plan: Plan) -> None:
         self._say(f"plan for {plan.campaign}: {'; '.join(sums_of(plan))}")
-        for account in plan.accounts:
-            self._say(f"{account}: {account.left} of {account.budget} credits are left")
         for words in warnings_of(plan):
             self._say(words, logging.WARNING)
         self._do(self._tag())

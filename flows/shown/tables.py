@@ -62,10 +62,6 @@ def plan_in_words(plan: Plan, ways: Sequence[str]) -> list[str]:
     videos, *rest = sums_of(plan)
     lines = [f"# Plan for {cell(plan.campaign)}", "", f"**{cell(videos)}**", ""]
     lines += [f"- {cell(words)}" for words in rest]
-    lines += [
-        f"- {as_text(one.left)} of the {in_credits(one.budget)} of {cell(one)} are left"
-        for one in plan.accounts
-    ]
     people = sum(line.action == "person" for line in plan.lines)
     if people:
         words = count(people, "row needs attention", "rows need attention")

@@ -36,7 +36,7 @@ from callsheet.tasks.ledger.plans import (
 from callsheet.tasks.ledger.runs import RunRow, ask_run, find_run, run_for
 from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
 from callsheet.tasks.sheet import Sheet
-from callsheet.tasks.values.amounts import as_text, count, in_credits
+from callsheet.tasks.values.amounts import CreditPrice, as_text, count, in_credits, with_money
 
 #: Things that a refusal names at most.
 NAMED = 3
@@ -52,17 +52,18 @@ async def approve_on_board(
     at: float,
     sheet: Sheet | None = None,
     asked_by: str | None = None,
+    credit_price: CreditPrice | None = None,
 ) -> RunRow:
     """Approve a plan as it was shown; return its run. A second approval returns the same run.
 
     `person` is the id of the approver, whose role and allowance (credits a day, UTC) are read here.
     `sheet` is the planned one, which the ledger takes in first, None for a plan of rows. `asked_by`
-    is the program in which the approver answered.
+    is the program in which the approver answered, `credit_price` what refusals say in money.
 
     Raise NotApproved if the person may not approve, MovedOn for an outdated plan, AllowanceSpent
     above the allowance, SpendRefused for a campaign that was cancelled meanwhile.
     """
-    shown = stored_plan(plan)
+    shown = stored_plan(plan, credit_price)
     asked = _Asked(plan, shown, options, sheet, person, asked_by, at, options.budget)
     # Of somebody who may not approve it, the ledger takes no sheet in.
     if already := await ledger.read(_check, asked=asked):
@@ -163,7 +164,7 @@ def _check_allowance(
     connection: Connection, asked: _Asked, approver: Person, *, locked: bool
 ) -> None:
     plan, at = asked.plan, asked.at
-    by, allowance = approver.name, approver.allowance
+    by, allowance, price = approver.name, approver.allowance, asked.shown.credit_price
     if allowance is None:
         return
     is_person = approver.role != "agent"
@@ -171,7 +172,7 @@ def _check_allowance(
         named = ", ".join(rows[:5]) + (", ..." if len(rows) > 5 else "")
         raise AllowanceSpent(
             f"the service gives no price for rows of the plan ({named}), and {by} may approve "
-            f"{in_credits(allowance)} a day; nothing was approved or spent",
+            f"{in_credits(allowance, price)} a day; nothing was approved or spent",
             remedy="ask a person without an allowance limit to approve it, or leave those rows out",
         )
     if restored_since(connection, start_of_day(at)):
@@ -183,10 +184,12 @@ def _check_allowance(
     spent = approved_today(connection, by, at=at, to_approve=locked)
     total = plan.total or Decimal(0)
     if spent + total > allowance:
+        more = spent + total - allowance
         raise AllowanceSpent(
-            f"the plan costs {in_credits(total)}; {by} may approve {as_text(allowance)} a day and "
-            f"has approved {as_text(spent)} today (UTC): {as_text(spent + total - allowance)} too "
-            "many; nothing was approved or spent",
+            f"the plan costs {in_credits(total, price)}; {by} may approve "
+            f"{in_credits(allowance, price)} a day and has approved "
+            f"{with_money(as_text(spent), spent, price)} today (UTC): "
+            f"{with_money(as_text(more), more, price)} too many; nothing was approved or spent",
             remedy="ask a person with a higher allowance to approve it, or name fewer rows",
         )
 

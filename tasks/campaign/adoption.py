@@ -271,7 +271,8 @@ def as_found(shown: Plan, plan: Plan) -> Plan:
         return line._replace(action=then.action, why=then.why, found=then.found, state=state)
 
     lines = tuple(map(put_in, plan.lines))
-    return replace(plan, lines=tuple(line for line in lines if not (plan.adopt and line.spends)))
+    lines = tuple(line for line in lines if not (plan.adopt and line.spends))
+    return replace(plan, lines=lines, credit_price=shown.credit_price or plan.credit_price)
 
 
 def adopt(connection: Connection, campaign: Campaign, plan: Plan, *, at: float) -> None:

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from callsheet.tasks.campaign.match import Match, note_ledger
 from callsheet.tasks.campaign.plan import plan_sheet
+from callsheet.tasks.campaign.quotes import terms_in
 from callsheet.tasks.campaign.recovery import recover, say_found, say_told, say_unknown
 from callsheet.tasks.campaign.report_files import report_stands
 from callsheet.tasks.campaign.run import Run
@@ -24,7 +25,6 @@ from callsheet.tasks.campaign.run_record import run_begins
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.owner import is_dead, its_workers, name_of, this_process
 from callsheet.tasks.ledger import leases
-from callsheet.tasks.ledger.accounts import Terms
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
     find_campaign,
@@ -91,11 +91,9 @@ async def lease_campaign(run: Run, campaign: Campaign, *, wait: float | None) ->
     lease = await run.holding.enter_async_context(holding)
     begins()
     await count_from_here(run, campaign)
-    terms = Terms(
+    terms = terms_in(
+        at.settings,
         owner=lease.owner,
-        month_budget=at.settings.month_budget,
-        day_budget=at.settings.day_budget,
-        cost_center_budgets=at.settings.cost_center_budgets,
         run=None if options.run_budget is None else options.run_id or uuid4().hex,
         run_budget=options.run_budget,
         at_limit=options.at_limit or "stop",

@@ -20,6 +20,7 @@ import orjson
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.report import say_limits
 from callsheet.tasks.campaign.values import Change, FoundVideo, Plan, PlanLine
 from callsheet.tasks.campaign.waits import later
 from callsheet.tasks.ledger.campaigns import PaidElsewhere
@@ -27,7 +28,7 @@ from callsheet.tasks.ledger.diff import ACTIONS
 from callsheet.tasks.ledger.plans import KeptPlan, PlanKind, add_approved
 from callsheet.tasks.ledger.reviews import Review
 from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.values.amounts import as_number, parse_credits
+from callsheet.tasks.values.amounts import CreditPrice, as_number, parse_credits
 from callsheet.tasks.values.briefs import canonical_json
 
 FORMAT = 1
@@ -75,6 +76,7 @@ def _head_document(plan: Plan) -> dict[str, object]:
             "keep_rate": as_number(plan.keep_rate),
             "expected": as_number(plan.expected),
         },
+        "limits": say_limits(plan),
         "elsewhere": [
             {
                 "campaign": one.campaign,
@@ -151,11 +153,14 @@ def plan_of(document: Mapping[str, Any]) -> Plan:
     )
 
 
-def stored_plan(kept: KeptPlan) -> Plan:
-    """Return a plan as the ledger has it, without rows where these were dropped since."""
-    empty = {"campaign": kept.campaign, "rows": ()}
-    plan = plan_of(kept.document or empty)
-    return replace(plan, id=kept.id, by=kept.approval, priced_at=kept.made_at)
+def stored_plan(kept: KeptPlan, price: CreditPrice | None = None) -> Plan:
+    """Return a plan as the ledger has it, without rows where these were dropped since.
+
+    `price` is what a credit costs, for words.
+    """
+    found = plan_of(kept.document or {"campaign": kept.campaign, "rows": ()})
+    known = {"id": kept.id, "by": kept.approval, "priced_at": kept.made_at}
+    return replace(found, **known, credit_price=price)
 
 
 def _line_of(line: Mapping[str, Any]) -> PlanLine:

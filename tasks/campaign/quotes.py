@@ -12,7 +12,7 @@ from collections.abc import (
     Sequence,
 )
 from decimal import Decimal
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection
 
@@ -29,18 +29,27 @@ from callsheet.tasks.engine.free_calls import (
     price_for,
 )
 from callsheet.tasks.engine.stop import answers
-from callsheet.tasks.ledger.accounts import AtLimit, Terms
+from callsheet.tasks.ledger.accounts import (
+    Account,
+    AtLimit,
+    Chargeable,
+    Terms,
+    find_account,
+    with_uses,
+)
 from callsheet.tasks.ledger.campaigns import Campaign, paid_elsewhere
 from callsheet.tasks.ledger.cancel_requests import end_cancel
 from callsheet.tasks.ledger.dialect import dialect_of
+from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.present_rows import PresentRow
 from callsheet.tasks.ledger.quotes import Quoted, changed_since, hold_unpaid, record_quotes
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.errors import OverBudget, ServiceError, SpendRefused
+from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.service import VideoService
-from callsheet.tasks.values.amounts import as_text, count, in_credits
+from callsheet.tasks.values.amounts import as_text, count, in_credits, with_money
 from callsheet.tasks.values.briefs import CREATE
 
 #: How long the account's balance is waited for, in seconds.
@@ -112,6 +121,43 @@ def check_readable(rows: Iterable[PresentRow], terms: Terms, *, now: float) -> N
             )
 
 
+def terms_in(settings: Settings, **more: Any) -> Terms:
+    """Return the terms that settings give every run, with `more` that a run has by itself."""
+    return Terms(
+        month_budget=settings.month_budget,
+        day_budget=settings.day_budget,
+        cost_center_budgets=settings.cost_center_budgets,
+        credit_price=settings.credit_price,
+        **more,
+    )
+
+
+async def limits_of(
+    ledger: Ledger | None,
+    terms: Terms,
+    rows: Iterable[Chargeable],
+    *,
+    needed: Decimal,
+    now: float,
+) -> tuple[Account, ...]:
+    """Return the accounts with a limit in which rows would count, as they are now.
+
+    One with less left than the credits that are `needed` says which campaigns have the rest.
+    """
+    found = {account for row in rows for account in terms.accounts(row, at=now)}
+    limited = sorted((a for a in found if a.budget is not None), key=lambda a: (a.kind, a.name))
+    if ledger is None:
+        return tuple(limited)
+
+    def read(connection: Connection) -> tuple[Account, ...]:
+        found = (find_account(connection, account) for account in limited)
+        return tuple(
+            with_uses(connection, one) if (one.left or 0) < needed else one for one in found
+        )
+
+    return await ledger.read(read)
+
+
 def check_budget(plan: Plan, at_limit: AtLimit | None = None, *, part: str | None = None) -> None:
     """Raise OverBudget when the plan does not fit the budget, or a price cannot be read.
 
@@ -128,11 +174,13 @@ def check_budget(plan: Plan, at_limit: AtLimit | None = None, *, part: str | Non
             f"budget, or leave them out with `--select '{_without(plan)}'`",
         )
     if at_limit is None and plan.committed + plan.total > plan.budget:
-        needed = plan.committed + plan.total
+        needed, price = plan.committed + plan.total, plan.credit_price
+        more = needed - plan.budget
         raise OverBudget(
-            f"the plan costs {in_credits(plan.total)}, {as_text(plan.committed)} of the "
-            f"budget of {as_text(plan.budget)} for the campaign are {plan.committed_as}: "
-            f"{as_text(needed - plan.budget)} too many; nothing was spent",
+            f"the plan costs {in_credits(plan.total, price)}, "
+            f"{with_money(as_text(plan.committed), plan.committed, price)} of the budget of "
+            f"{in_credits(plan.budget, price)} for the campaign are {plan.committed_as}: "
+            f"{with_money(as_text(more), more, price)} too many; nothing was spent",
             remedy=again_with("--budget", f"{needed:f}")
             + ", or name fewer rows"
             + (f"; to begin what fits, {part}" if part else ""),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from callsheet.tasks.campaign.values import Plan, PlanLine, RunOutcome
 from callsheet.tasks.campaign.waits import later, waiting_lines, waits_for_videos, wave_of
+from callsheet.tasks.ledger.accounts import Account
 from callsheet.tasks.ledger.audit_log import restored_since
 from callsheet.tasks.ledger.campaigns import Campaign, tally_of
 from callsheet.tasks.ledger.diff import ACTIONS
@@ -34,6 +35,7 @@ from callsheet.tasks.values.amounts import (
     say_date,
     say_duration,
     say_share,
+    with_money,
 )
 from callsheet.tasks.values.briefs import CREATE
 
@@ -215,13 +217,26 @@ def say_elsewhere(plan: Plan) -> list[str]:
     ]
 
 
+def say_limits(plan: Plan) -> list[str]:
+    """Say what is left of each limit that campaigns share, and what that means for the rows."""
+
+    def say(account: Account) -> str:
+        words = account.say_left(plan.credit_price)
+        # Of a cost center, the total says nothing: rows may have others.
+        if account.kind == "cost_center" or plan.total <= (account.left or 0):
+            return words
+        return f"{words}: rows that do not fit go on hold"
+
+    return [say(one) for one in plan.accounts]
+
+
 def sums_of(plan: Plan) -> list[str]:
     """Return what a plan comes to, a sentence each: videos, lengths, account and budget.
 
     Last comes what it changes besides making videos.
     """
     words = [_videos(plan), _expected(plan), _retries(plan), _lengths(plan), _account(plan)]
-    words.append(_budget(plan))
+    words += [_budget(plan), *say_limits(plan)]
     # A warning says more of rows that leave against what a person may have meant.
     also = (one for one in plan.changes if one.what != "retire" or not plan.needs_word)
     return [*filter(None, words), *(f"also: {one.words}" for one in also)]
@@ -237,7 +252,9 @@ def why_of(line: PlanLine) -> str:
 def _videos(plan: Plan) -> str:
     actions = Counter(line.action for line in plan.lines if not line.switched_off)
     if not plan.moves_anything:
-        words = "nothing to do, 0 credits"
+        stuck = count(actions["person"], "row needs", "rows need")
+        words = f"{stuck} attention first" if actions["person"] else "nothing to do"
+        words += ", 0 credits"
     elif plan.adopting and not plan.spending:
         words = f"{count(actions['adopt'], 'video')} to take over, 0 credits"
     else:
@@ -337,13 +354,18 @@ def _account(plan: Plan) -> str:
 def _budget(plan: Plan) -> str:
     if plan.budget is None:
         return ""
-    words = f"budget of the campaign, over every run: {in_credits(plan.budget, plan.credit_price)}"
+    price = plan.credit_price
+
+    def said(amount: Decimal) -> str:
+        return with_money(as_text(amount), amount, price)
+
+    words = f"budget of the campaign, over every run: {in_credits(plan.budget, price)}"
     if plan.committed:
-        words += f", {as_text(plan.committed)} {plan.committed_as} before"
+        words += f", {said(plan.committed)} {plan.committed_as} before"
     left = plan.budget - plan.committed - (plan.total if plan.spending else Decimal(0))
     after = " after this plan" if plan.spending else ""
     return f"{words}, " + (
-        f"{as_text(left)} left{after}" if left >= 0 else f"{as_text(-left)} over it{after}"
+        f"{said(left)} left{after}" if left >= 0 else f"{said(-left)} over it{after}"
     )
 
 

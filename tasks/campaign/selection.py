@@ -36,7 +36,7 @@ def check_selection(which: RowFilter, rows: Iterable[Selectable]) -> None:
     for word in (word for term in which.terms if term.name == "row" for word in term.words):
         if word.lower() not in ids:
             raise BadInput(
-                f'--select names "{word}", and there is no such row; nothing was spent',
+                f'the selection names "{word}", and there is no such row; nothing was spent',
                 remedy=_remedy(word, "row", list(ids.values())),
             )
     lasting = which.lasting
@@ -47,11 +47,11 @@ def check_selection(which: RowFilter, rows: Iterable[Selectable]) -> None:
             there = dict.fromkeys(value for row in rows for value in term.values(row) if value)
             word = next(iter(term.words), term.patterns[0].text)
             raise BadInput(
-                f"--select {term} matches no row; nothing was spent",
+                f"{term} matches no row; nothing was spent",
                 remedy=_remedy(word, term.name, list(there)),
             )
     raise BadInput(
-        f"no row matches all of --select {which}; nothing was spent",
+        f"no row matches all of {which}; nothing was spent",
         remedy=_remedy("", "row", list(ids.values())),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -24,6 +24,7 @@ from callsheet.tasks.campaign.quotes import (
     check_budget,
     check_prices,
     check_readable,
+    limits_of,
     quote_rows,
     raises_budget,
 )
@@ -46,7 +47,6 @@ from callsheet.tasks.campaign.workers import Workers, WorkerStarter
 from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.engine.pages import NAMED, Shard, Work
-from callsheet.tasks.ledger.accounts import Account, find_account
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
     check_owner,
@@ -245,7 +245,8 @@ async def approve_step(run: Run) -> None:
         present_rows, campaign_id=run.campaign.id, names=names, locked=False
     )
     now = {name: row for name, row in found.items() if row.state in ("quoted", "approved")}
-    planned = replace(planned, accounts=await _limits(run, now.values()))
+    reading = partial(limits_of, run.at.ledger, run.at.terms, now.values())
+    planned = replace(planned, accounts=await reading(needed=planned.total, now=run.at.clock()))
     run.show(planned)
     if log.isEnabledFor(logging.INFO):
         log.info("plan for %s: %s", run.plan.campaign, "; ".join(sums_of(run.plan)))
@@ -272,18 +273,6 @@ async def _sets_more(run: Run, plan: Plan) -> bool:
     if run.settled or not (any(changes) or raises_budget(run.campaign, plan)):
         return False
     return await run.at.ledger.read(is_begun, campaign_id=run.campaign.id)
-
-
-async def _limits(run: Run, rows: Iterable[PresentRow]) -> tuple[Account, ...]:
-    """Return the accounts with a limit in which the rows would count, as they are now."""
-    now = run.at.clock()
-    found = {account for row in rows for account in run.at.terms.accounts(row, at=now)}
-    limited = sorted((a for a in found if a.budget is not None), key=lambda a: (a.kind, a.name))
-
-    def read(connection: Connection) -> tuple[Account, ...]:
-        return tuple(find_account(connection, account) for account in limited)
-
-    return await run.at.ledger.read(read)
 
 
 def _check_payable(run: Run, plan: Plan, now: Mapping[str, PresentRow]) -> None:

@@ -20,7 +20,7 @@ from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import as_planned, at_price, plan_sheet, priced
 from callsheet.tasks.campaign.plan_document import plan_document
-from callsheet.tasks.campaign.quotes import Tell, ask_balance, ask_prices
+from callsheet.tasks.campaign.quotes import Tell, ask_balance, ask_prices, limits_of, terms_in
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.campaign.waits import hold_back, waiting_lines
 from callsheet.tasks.engine.context import open_service
@@ -151,7 +151,10 @@ async def plan_with_prices(
 
         price = partial(price_plan, ask=ask, settings=settings, ledger=ledger, clock=clock)
         sheet, plan = await price(sheet, plan, service=service)
-        return PricedPlan(sheet, plan, match)
+    rows = as_planned(sheet.briefs, plan.spending)
+    reading = partial(limits_of, ledger, terms_in(settings), rows)
+    accounts = await reading(needed=plan.total, now=clock())
+    return PricedPlan(sheet, replace(plan, accounts=accounts), match)
 
 
 #: Returns what lines of a plan cost, by the ids of their rows.

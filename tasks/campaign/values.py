@@ -326,7 +326,8 @@ class RunOutcome:
     is_restored: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Return the document of `run --json`."""
+        """Return the document of `run --json`; of a parked run, with when to run it again."""
+        until = self.parked_until
         return {
             "campaign": self.campaign,
             "rows": self.tally.as_json(),
@@ -335,4 +336,5 @@ class RunOutcome:
                 "charged_this_run": as_number(self.charged_this_run),
             },
             "exit": self.exit_status,
+            **({"not_before": f"{until:%Y-%m-%dT%H:%M:%SZ}"} if until else {}),
         }

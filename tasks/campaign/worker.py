@@ -249,7 +249,9 @@ class Worker:
 def limited(at: Context, claims: Claims) -> Context:
     """Return what a worker works with: the terms of its run, for the rows that it has claimed."""
     production = claims.production
-    terms = Terms(**_terms(production), owner=production.owner, claim=claims.number)
+    price, number = at.settings.credit_price, claims.number
+    known = _terms(production)
+    terms = Terms(**known, owner=production.owner, claim=number, credit_price=price)
     return replace(at, terms=terms, in_charge=claims.holds)
 
 

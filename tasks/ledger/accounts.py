@@ -12,9 +12,18 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
-from sqlalchemy import Connection, String, bindparam, literal, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    String,
+    bindparam,
+    func,
+    literal,
+    select,
+    update,
+)
 from sqlalchemy import Row as Record
 
 from callsheet.tasks.ledger.account_updates import (
@@ -30,12 +39,29 @@ from callsheet.tasks.ledger.ledger import on_rollback
 from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import accounts, campaigns, takes
 from callsheet.tasks.ledger.values import CampaignRow
-from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
+from callsheet.tasks.values.amounts import (
+    CreditPrice,
+    as_text,
+    from_micro,
+    in_credits,
+    to_micro,
+    with_money,
+)
 
 #: In which accounts a take counts besides its campaign's, as its columns say it; its month is its
 #: day's.
 MARKS = (takes.c.day, takes.c.cost_center, takes.c.run)
 AtLimit = Literal["stop", "fit"]
+#: Campaigns that a sentence names at most, of those that use an account.
+NAMED = 3
+
+
+class Use(NamedTuple):
+    """What one campaign has of an account that several share, in credits."""
+
+    campaign: str
+    reserved: Decimal
+    charged: Decimal
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,7 +69,7 @@ class Account:
     """One account, in credits; `budget` is None where nothing limits it.
 
     `name` is a month as 2026-11, a day as 2026-11-20, a campaign's or a cost centre's name, or a
-    run's id.
+    run's id. `uses` has the campaigns with the largest parts of it, where they were asked for.
     """
 
     kind: AccountKind
@@ -51,11 +77,26 @@ class Account:
     budget: Decimal | None
     reserved: Decimal = Decimal(0)
     charged: Decimal = Decimal(0)
+    uses: tuple[Use, ...] = ()
 
     @property
     def left(self) -> Decimal | None:
         """What may still be set aside; below 0 where charges went beyond it."""
         return None if self.budget is None else self.budget - self.reserved - self.charged
+
+    def say_left(self, price: CreditPrice | None) -> str:
+        """Say what is left of a limited account, and which campaigns have the rest."""
+        assert self.left is not None, "only what is limited has something left"
+        left = max(self.left, Decimal(0))
+        words = with_money(as_text(left), left, price)
+        verb = "is" if left == 1 else "are"
+        words = f"{words} of the {in_credits(self.budget, price)} of {self} {verb} left"
+        used = {one.campaign: one.reserved + one.charged for one in self.uses}
+        rest = self.reserved + self.charged - sum(used.values())
+        if used and rest > 0:
+            used["other campaigns"] = rest
+        named = [f"{name} {with_money(as_text(n), n, price)}" for name, n in used.items() if n]
+        return f"{words}; used by {', '.join(named)}" if named else words
 
     def __str__(self) -> str:
         return {
@@ -89,9 +130,12 @@ class Terms:
     run: str | None = None
     run_budget: Decimal | None = None
     at_limit: AtLimit = "stop"
+    #: What a credit costs, for words.
+    credit_price: CreditPrice | None = None
     #: The number of a worker: of rows that have another one it begins none. None: no one is asked.
     claim: int | None = None
-    #: Which row did not fit which account: changed by the ledger's one writer alone.
+    #: Which row was the first that did not fit which account: changed by the ledger's one writer
+    #: alone.
     full: dict[tuple[AccountKind, str], str] = field(default_factory=dict)
 
     def accounts(self, row: Chargeable, *, at: float) -> list[Account]:
@@ -125,14 +169,15 @@ def unreadable(account: Account) -> str:
     return f"its price could not be read, and {account} counts for it: give it `max_credits`"
 
 
-def does_not_fit(account: Account, price: Decimal) -> str:
-    """Say what is missing, and when or by what it may fit."""
-    assert account.left is not None, "only a limit is not passed"
-    left = max(account.left, Decimal(0))
-    verb = "is" if left == 1 else "are"
-    return (
-        f"needs {in_credits(price)}, and {as_text(left)} of the {as_text(account.budget)} of "
-        f"{account} {verb} left: {remedy(account)}"
+def does_not_fit(account: Account, needed: Decimal, campaign: str, terms: Terms) -> str:
+    """Say what is missing for a row of a campaign, and when or by what it may fit."""
+    price = terms.credit_price
+    words = f"needs {in_credits(needed, price)}, and {account.say_left(price)}: {remedy(account)}"
+    # What is charged is spent; what is reserved comes back where its videos are cancelled.
+    others = [one for one in account.uses if one.campaign != campaign and one.reserved]
+    return words + "".join(
+        f"; or cancel {one.campaign}, which has {in_credits(one.reserved, price)} reserved"
+        for one in others[:1]
     )
 
 
@@ -243,6 +288,32 @@ def find_account(connection: Connection, account: Account) -> Account:
     return account if found is None else replace(found, budget=account.budget)
 
 
+def with_uses(connection: Connection, account: Account) -> Account:
+    """Return an account that campaigns share with those that have the largest parts of it.
+
+    Reads every take of the ledger: for what is asked once in a run.
+    """
+    marked: dict[AccountKind, ColumnElement[bool]] = {
+        "month": takes.c.day.startswith(account.name),
+        "day": takes.c.day == account.name,
+        "cost_center": takes.c.cost_center == account.name,
+    }
+    if account.kind not in marked:
+        return account
+    reserved, charged = func.sum(takes.c.reserved), func.coalesce(func.sum(takes.c.charged), 0)
+    query = (
+        select(campaigns.c.name, reserved, charged)
+        .join_from(takes, campaigns, campaigns.c.id == takes.c.campaign_id)
+        .where(marked[account.kind])
+        .group_by(campaigns.c.name)
+        .order_by((reserved + charged).desc(), campaigns.c.name)
+        .limit(NAMED)
+    )
+    found = connection.execute(query)
+    uses = (Use(name, from_micro(int(kept)), from_micro(int(paid))) for name, kept, paid in found)
+    return replace(account, uses=tuple(uses))
+
+
 _WHERE = select(*MARKS).where(takes.c.id == bindparam("the_take"))
 ACCOUNTS = Records(Account, accounts)
 _OF_CAMPAIGNS = Records(Account, campaigns, kind=literal("campaign", String))
@@ -257,7 +328,7 @@ def _pass(
     """Set a price aside in one account, or say why not."""
     this = (account.kind, account.name)
     first = terms.full.get(this)
-    if first is not None and first != row.row:
+    if terms.at_limit == "stop" and first not in (None, row.row):
         return NotReserved(f"not begun, since {first} did not fit {account}: {remedy(account)}")
     if _set_aside(connection, account, row, price, terms):
         return None
@@ -269,10 +340,12 @@ def _pass(
             return NotReserved(None)
     if price is None:
         return NotReserved(unreadable(account))
-    if terms.at_limit == "stop" and first is None:
+    if first is None:
         terms.full[this] = row.row
         on_rollback(connection, partial(terms.full.pop, this))
-    return NotReserved(does_not_fit(account, from_micro(price)))
+        # Of the first row alone: all of a campaign may be beyond a limit.
+        account = with_uses(connection, account)
+    return NotReserved(does_not_fit(account, from_micro(price), row.campaign, terms))
 
 
 def _set_aside(

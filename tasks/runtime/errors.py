@@ -184,6 +184,14 @@ class SheetError(BadInput):
         #: Those of the problems that people have been told of in other words.
         self.told: frozenset[Problem] = frozenset()
 
+    def confirm(self, columns: frozenset[Problem], *, remedy: str) -> None:
+        """Call these of the problems columns to confirm, since a person was asked what they are."""
+        self.told, self.remedy = columns, remedy
+        counted = {"problem": len(self.problems) - len(columns), "column": len(columns)}
+        said = [f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in counted.items() if n]
+        words = f"{self.problems[0].file} has {' and '.join(said)} to confirm"
+        self.args = (f"{words}; nothing was spent",)
+
 
 class ConfigurationError(BadInput):
     """A setting has a value that cannot work; nothing was spent."""

@@ -355,8 +355,8 @@ class Settings(BaseModel):
             raise ConfigurationError(
                 "no video service is configured; nothing was spent",
                 remedy="with a service: `callsheet init`, or set CALLSHEET_BASE_URL, then "
-                "`callsheet login` or set CALLSHEET_API_KEY; to try it at no cost, add --sandbox "
-                "to every command: `callsheet run SHEET --sandbox`",
+                "`callsheet login` or set CALLSHEET_API_KEY; to try it at no cost: "
+                "`callsheet run SHEET --sandbox`",
             )
         return self.base_url, self.key()
 

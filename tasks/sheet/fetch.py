@@ -14,7 +14,7 @@ from callsheet.tasks.values.locations import object_at
 
 #: Bytes that are read from standard input in one go: what a pipe holds.
 PIECE = 64 * 1024
-_NOT_THERE = "is not there; is the path right?"
+_NOT_THERE = "is not there: check its path"
 
 
 async def fetch(address: str, *, stdin: BinaryIO | None = None) -> Fetched:

@@ -89,12 +89,12 @@ def _unnamed(lines: Sequence[Line], findings: Findings, word: str) -> int:
         "has no column Callsheet knows (id, title, tool, script, ...) in its first "
         f"{SEARCHED} {word}s"
     )
-    hint = ": is the delimiter right?" if word == "line" else ""
+    hint = "a missing header, or another delimiter?" if word == "line" else "a missing header?"
     if filled[header] < 2:
         names = ", ".join(f'"{shorten(cell, 20)}"' for cell in lines[header].cells if cell.strip())
-        findings.give_up(f"{message}; this one says {names}{hint}", line=lines[header].number)
+        findings.give_up(f"{message}; this one says {names}: {hint}", line=lines[header].number)
     # Each of its headers is a problem, until a person says which column it means.
-    findings.note(f"{message}; {word} {lines[header].number} is taken for its header{hint}")
+    findings.note(f"{message}; {word} {lines[header].number} is taken for its header: {hint}")
     return header
 
 

@@ -190,6 +190,9 @@ async def test_programs_see_and_say_what_headers_mean(open_board: OpenBoard) -> 
     headers = {"header": "Headline", "column": None, "proposed": "title", "filled": 2}
     assert headers in list(found["columns"])  # type: ignore[call-overload]
     assert found["campaign"] is None
+    wrong = {one["column"] for one in found["problems"]}  # type: ignore[attr-defined]
+    assert "Headline" in wrong
+    assert "column" not in wrong
 
     found = await uploaded(who, OWN, map=PROPOSED)
     assert (found["campaign"], found["problems"]) == ("own", [])

@@ -220,12 +220,24 @@ async def test_an_allowance_is_for_the_day(board: OpenBoard, name: str) -> None:
 async def test_an_allowance_counts_how_far_a_price_may_rise(
     tmp_path: Path, service: Sandbox, name: str
 ) -> None:
-    environ = {**service.environ, "CALLSHEET_QUOTE_TOLERANCE": "70%"}
+    more = {"QUOTE_TOLERANCE": "70%", "CREDIT_PRICE": "0.5 USD", "MONTH_BUDGET": "40"}
+    environ = service.environ | {f"CALLSHEET_{name}": value for name, value in more.items()}
     async with board_at(tmp_path, environ=environ) as board:
         plan = await plan_for(board.approver, f"{name}.csv", simple_sheet(4))
-        answer = await board.approver.post(f"{API}/plans/{plan['plan']}/approve")
-    assert (answer.status_code, plan["total"]) == (403, 60)
-    assert "2 too many" in answer.json()["detail"]
+        path = f"/plans/{plan['plan']}"
+        answer = await board.approver.post(f"{API}{path}/approve")
+        over = await board.admin.post(f"{API}{path}/approve", json={"budget": 20})
+        page = (await (await board.form("viewer")).get(path)).text
+    assert (answer.status_code, over.status_code, plan["total"]) == (403, 422, 60)
+    # Every door says the same: in credits, and in money where a credit has a price.
+    assert "100 credits (50.00 USD) a day" in answer.json()["detail"]
+    assert "2 (1.00 USD) too many" in answer.json()["detail"]
+    assert "20 credits (10.00 USD) for the campaign" in over.json()["detail"]
+    assert "40 (20.00 USD) too many" in over.json()["detail"]
+    (limit,) = plan["limits"]
+    assert limit.startswith("40 (20.00 USD) of the 40 credits (20.00 USD) of the budget of 20")
+    assert limit.endswith("are left: rows that do not fit go on hold")
+    assert limit in page
 
 
 @pytest.mark.merge

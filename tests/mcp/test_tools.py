@@ -267,6 +267,9 @@ async def test_a_sheet_is_a_file_or_text_and_every_problem_is_named(
         assert [(one["line"], one["column"]) for one in found] == [(2, "priority")]
         said = await refused(client, "plan", sheet=bad, campaign="bad")
         assert said["problems"]
+        said = await refused(client, "plan", sheet=bad, budget="lots")
+        assert "budget: Input should be a valid number" in said["refusal"]
+        assert ".int" not in said["refusal"]
 
 
 @pytest.mark.merge
@@ -282,6 +285,9 @@ async def test_videos_are_shown_reviewed_and_priced_again(desk: OpenDesk) -> Non
         assert (kept["take"], kept["verdict"]) == (1, "keep")
         other = {"campaign": "shown", "row": "r0", "verdict": "reject"}
         assert "kept" in (await refused(client, "record_review", **other))["refusal"]
+        # It is told of nothing that the tool does not take.
+        same = {"campaign": "shown", "rows": ["r0"], "because": "dark"}
+        assert "on the board" in (await refused(client, "retake", **same))["remedy"]
         again = await call(client, "retake", campaign="shown", rows=["r1"], because="dark")
         assert (again["credits"], again["state"]) == (ROW, "ready")
         listed = await call(client, "rows", campaign="shown", state="delivered")

@@ -47,7 +47,7 @@ def test_a_run_has_a_budget_of_its_own(desk: Desk, name: str) -> None:
     assert [ended.json["credits"]["charged_this_run"] for ended in (first, second)] == [30, 15]
     assert "35 of the 35 credits of this run's budget are left" in first.err
     assert first.json["rows"] == {"total": 3, "delivered": 2, "held": 1}
-    assert "5 of the 35 of this run's budget are left" in first.err
+    assert "5 of the 35 credits of this run's budget are left" in first.err
     assert second.status == 0, second.err
     found = desk.call("status", "--json", "--accounts").json["accounts"]
     # The newest run comes first.
@@ -60,7 +60,7 @@ def test_a_day_and_a_month_have_a_budget_over_all_campaigns(
     desk: Desk, name: str, kind: str
 ) -> None:
     setting = f"CALLSHEET_{kind.upper()}_BUDGET"
-    desk.environ[setting] = "40"
+    desk.environ |= {setting: "40", "CALLSHEET_CREDIT_PRICE": "0.10 USD"}
     desk.run(desk.sheet(f"{name}-a.csv", simple_sheet(1)))
 
     ended = desk.run(desk.sheet(f"{name}-b.csv", simple_sheet(3)))
@@ -69,8 +69,13 @@ def test_a_day_and_a_month_have_a_budget_over_all_campaigns(
     assert ended.status == 3, ended.err
     assert sorted(states(desk, f"{name}-b")) == ["delivered", "held", "held"]
     held = [row["reason"] for row in desk.rows(f"{name}-b").values() if row["state"] == "held"]
-    assert "10 of the 40 of the budget of" in held[0]
+    left = f"10 (1.00 USD) of the 40 credits (4.00 USD) of the budget of {now} (UTC) are left"
+    used = f"used by {name}-a 15 (1.50 USD), {name}-b 15 (1.50 USD)"
+    assert f"needs 15 credits (1.50 USD), and {left}; {used}: " in held[0]
     assert "00:00 UTC on" in held[0]
+    # Before it was approved, the plan said what is left, and who used the rest.
+    left = left.replace("10 (1.00 USD)", "25 (2.50 USD)")
+    assert f"{left}; used by {name}-a 15 (1.50 USD): rows that do not fit" in ended.err
     assert "did not fit" in held[1]
     assert accounts(desk) == {
         kind: {
@@ -98,7 +103,8 @@ def test_a_cost_center_or_a_client_has_a_budget_from_a_profile(
 
     assert ended.status == 3, ended.err
     assert states(desk, name) == ["delivered", "held", "delivered", "delivered"]
-    assert "5 of the 20 of the budget of cost center sales" in desk.rows(name)["r002"]["reason"]
+    left = "5 of the 20 credits of the budget of cost center sales"
+    assert left in desk.rows(name)["r002"]["reason"]
     shown = desk.call("status", "--profile", "studio.toml", "--json").json["accounts"]
     assert [(a["name"], a["charged"], a["left"]) for a in shown] == [
         ("sales", 15, 5),

@@ -43,7 +43,9 @@ def test_an_answer_is_of_the_sheets_with_these_headers_and_the_first_one_holds(
     said = desk.call("check", "m4.csv", "--json").json["columns"]
     assert {one["header"]: one["column"] for one in said}["Headline"] == "title"
     # A sheet with other headers is asked about, and what a person wrote by hand is kept.
-    assert desk.call("check", "m3.csv").status == 2
+    asked = desk.call("check", "m3.csv", "--json")
+    assert (asked.status, "m3.csv has 2 columns to confirm; " in asked.err) == (2, True)
+    assert asked.json["remedy"].endswith("--map Headline=title --map Claim=x_claim")
     written = tomllib.loads((desk.folder / "columns.toml").read_text())
     assert written["columns"] == {"Brief": "notes"}
 

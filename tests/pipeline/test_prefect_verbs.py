@@ -154,7 +154,7 @@ def test_a_run_that_is_begun_anew_has_the_budget_of_one_run(told: Told) -> None:
     for ended in told.ends[16:18]:
         assert ended["data"]["rows"] == {"total": 2, "delivered": 1, "held": 1}, ended
     held = [row for row in told.desk.rows(f"{told.name}-7").values() if row["state"] == "held"]
-    assert "5 of the 20 of this run's budget are left" in held[0]["reason"]
+    assert "5 of the 20 credits of this run's budget are left" in held[0]["reason"]
 
 
 def test_a_price_of_a_sandbox_is_not_approved_for_videos_that_cost(told: Told) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import signal
 import struct
 import subprocess
@@ -23,7 +24,7 @@ def test_a_sheet_may_come_from_standard_input(desk: Desk, name: str) -> None:
 
 
 def test_a_sheet_that_is_being_typed_is_left_at_once(desk: Desk) -> None:
-    process = desk.start("check", "-", "--campaign", "typed", stdin=subprocess.PIPE)
+    process = desk.start("check", "-", "--campaign", "typed", "--json", stdin=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write("id,tool\n")
     process.stdin.flush()
@@ -37,7 +38,9 @@ def test_a_sheet_that_is_being_typed_is_left_at_once(desk: Desk) -> None:
         process.kill()
         out, err = process.communicate()
 
-    assert (status, out) == (5, "")
+    again = "run the same command again to continue"
+    told = {"error": "stopped", "exit": 5, "spent": None, "remedy": again}
+    assert (status, json.loads(out)) == (5, told)
     assert err == "stopped; run the same command again to continue\n"
 
 

@@ -6,6 +6,7 @@ import json
 import signal
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,7 @@ def test_max_wait_parks_the_run(tmp_path: Path, slow: Sandbox, name: str) -> Non
     ended = desk.run(sheet, "--max-wait", "2m")
 
     assert parked.status == 5
+    assert parked.json["not_before"] > f"{datetime.now(UTC):%Y-%m-%d}"
     assert parked.json["rows"]["total"] == 2
     assert "delivered" not in parked.json["rows"]
     assert "--max-wait" in parked.err

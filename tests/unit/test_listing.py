@@ -97,6 +97,8 @@ CASES: list[tuple[Plan, str]] = [
     (plan(line(length=8)), "1 video for 12 credits"),
     (plan(line(price=1, length=8), line("b", 0, length=8)), "2 videos for 1 credit"),
     (plan(line(action="none")), "nothing to do, 0 credits; 1 delivered before, 0 credits"),
+    (plan(line(action="person"), line("b", action="none")),
+     "1 row needs attention first, 0 credits; 1 delivered before, 0 credits"),
     (plan(line(action="fetch")), "1 row is already paid for and continued, 0 credits"),
     (plan(line(), line("b")), "2 rows leave the length to the service; their prices are for a "
      "length it did not say"),

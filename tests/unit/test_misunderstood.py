@@ -68,7 +68,10 @@ def test_a_slip_is_a_document_too(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = call(capsys, "run", "--json")
 
     assert status == 2
-    assert json.loads(out)["exit"] == 2
+    told = json.loads(out)
+    assert (told["exit"], told["spent"]) == (2, 0)
+    # What to do next is for programs too.
+    assert told["remedy"] == "name it: `callsheet run SHEET`"
 
 
 @pytest.mark.merge
@@ -88,7 +91,7 @@ def test_every_command_leads_on_in_an_empty_folder(
         return
     assert err.startswith(("callsheet: ", "created "))
     assert "nothing was spent" in err
-    assert any(way in err for way in ("`callsheet", "is the path right?", "make the folder"))
+    assert any(way in err for way in ("`callsheet", "check its path", "make the folder"))
 
 
 @pytest.mark.parametrize("typed", ["run spring.csv", "video tools", "whoami", "webhooks list"])

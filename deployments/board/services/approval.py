@@ -140,6 +140,7 @@ async def _approve(
         person=board.who.id,
         at=board.clock(),
         asked_by=asked_by,
+        credit_price=board.settings.credit_price,
     )
     crashpoint("board: before a plan is approved")
     try:
@@ -209,7 +210,7 @@ async def _check_run(board: Board, plan: KeptPlan, options: RunOptions) -> Sheet
     sheet = await parsed(board, kept, options)
     run = options.of_sheet(kept.place)
     found = await plan_unpriced(board.ledger, sheet, run, board.settings)
-    shown = stored_plan(plan)
+    shown = stored_plan(plan, board.settings.credit_price)
     wanted = {line.row for line in shown.spending}
     lines = [line for line in found.plan.spending if line.row in wanted]
     asked = await _prices_now(board, as_planned(found.sheet.briefs, lines))

@@ -133,7 +133,8 @@ class PlanLineOut(BaseModel):
 class PlanOut(BaseModel):
     """A plan; amounts in credits, null where there is none or no one could read it.
 
-    `elsewhere` are rows that another campaign has paid for, `retiring` those that have left the
+    `limits` says what is left of the budgets of a day, a month and cost centers. `elsewhere` are
+    rows that another campaign has paid for, `retiring` those that have left the
     sheet; `changes` says what else approving it changes: all of this is approved with it.
     """
 
@@ -149,6 +150,7 @@ class PlanOut(BaseModel):
     budget: Number | None
     left: Number | None
     balance: Number | None
+    limits: list[str]
     elsewhere: list[dict[str, Any]]
     retiring: list[str]
     changes: list[str]
@@ -157,6 +159,7 @@ class PlanOut(BaseModel):
     expires_at: str | None
     words: str | None
     refusal: str | None
+    remedy: str | None
     made_by: str
     made_at: str
     approved_by: str | None
@@ -278,6 +281,7 @@ class PlanView:
             budget=credits.get("budget"),
             left=credits.get("left"),
             balance=credits.get("balance"),
+            limits=self.document.get("limits", []),
             elsewhere=self.document.get("elsewhere", []),
             retiring=self.document.get("retiring", []),
             changes=self.changes,
@@ -286,6 +290,7 @@ class PlanView:
             expires_at=_moment(plan.expires_at),
             words=plan.words,
             refusal=self.document.get("refusal"),
+            remedy=self.document.get("remedy"),
             made_by=plan.made_by,
             made_at=iso(plan.made_at),
             approved_by=plan.approved_by,

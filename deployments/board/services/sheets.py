@@ -203,9 +203,11 @@ def problem_json(problem: Problem) -> dict[str, Any]:
     words = problem.message
     if problem.value is not None:
         words = f'"{problem.value}" {words}'
+    # Of a header that is unknown, the column is what the header says.
+    place = problem.value if problem.cell == "column" else problem.cell
     return {
         "line": problem.line,
-        "column": problem.column or problem.cell,
+        "column": problem.column or place,
         "words": words,
         "row": problem.row,
         "cell": problem.cell,

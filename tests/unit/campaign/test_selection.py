@@ -28,7 +28,7 @@ ROWS = [
         ("tag:lauch", "tag:lauch matches no row", "did you mean launch? tags that exist: launch, "),
         ("tag:launch,cost_center:mkt-104O", "cost_center:mkt-104O matches no row", "MKT-1040?"),
         ("style:flat", "style:flat matches no row", "no row has a style"),
-        ("tag:launch,language:de", "no row matches all of --select tag:launch,language:de", "r09"),
+        ("tag:launch,language:de", "no row matches all of tag:launch,language:de", "r09"),
         ("state:stalled,language:fr", "language:fr matches no row", "languages that exist: de"),
     ],
 )

@@ -14,6 +14,7 @@ from callsheet.tasks.ledger.database import insert_unless_there, ledger_url, mak
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.quotes import Quoted, approve, renew_quote
 from callsheet.tasks.ledger.takes import give_up, refuse, settle
+from callsheet.tasks.values.amounts import CreditPrice
 from tests.campaigns import NOW, Stage, brief
 from tests.leasing import acquire_lease
 from tests.unit.ledger.on_terms import account_sums, open_on
@@ -57,23 +58,24 @@ async def test_a_day_counts_whether_it_is_limited_or_not(ledger: Ledger):
     [
         (
             {"month_budget": Decimal(20), "day_budget": Decimal(20)},
-            "needs 12 credits, and 8 of the 20 of the budget of 1970-01 (UTC) are left: run again "
-            "from 1970-02-01 00:00 UTC on, or raise month_budget",
+            "needs 12 credits, and 8 of the 20 credits of the budget of 1970-01 (UTC) are left; "
+            "used by spring 12: run again from 1970-02-01 00:00 UTC on, or raise month_budget",
         ),
         (
-            {"day_budget": Decimal(20)},
-            "needs 12 credits, and 8 of the 20 of the budget of 1970-01-01 (UTC) are left: run "
-            "again from 1970-01-02 00:00 UTC on, or raise day_budget",
+            {"day_budget": Decimal(20), "credit_price": CreditPrice(Decimal("0.5"), "USD")},
+            "needs 12 credits (6.00 USD), and 8 (4.00 USD) of the 20 credits (10.00 USD) of the "
+            "budget of 1970-01-01 (UTC) are left; used by spring 12 (6.00 USD): run again from "
+            "1970-01-02 00:00 UTC on, or raise day_budget",
         ),
         (
             {"run": "r1", "run_budget": Decimal(13)},
-            "needs 12 credits, and 1 of the 13 of this run's budget is left: run again, or with "
-            "a higher --run-budget",
+            "needs 12 credits, and 1 of the 13 credits of this run's budget is left: run again, or "
+            "with a higher --run-budget",
         ),
         (
             {"cost_center_budgets": {"sales": Decimal("23.5")}},
-            "needs 12 credits, and 11.5 of the 23.5 of the budget of cost center sales are left: "
-            "raise it in cost_center_budgets and run again",
+            "needs 12 credits, and 11.5 of the 23.5 credits of the budget of cost center sales are "
+            "left; used by spring 12: raise it in cost_center_budgets and run again",
         ),
     ],
 )
@@ -90,12 +92,35 @@ async def test_a_row_beyond_an_account_is_held_and_says_when_it_may_fit(
     assert (await stage.account()).reserved == 12
 
 
+async def test_a_row_beyond_a_day_names_the_campaigns_that_use_it_and_what_can_be_cancelled(
+    ledger: Ledger,
+):
+    terms = Terms(day_budget=Decimal(60), at_limit="fit")
+    for name in ("a", "b", "c", "d", "e"):
+        one = await Stage.set(ledger, brief(), name=name)
+        assert await open_on(one, await one.approve(), terms)
+        if name != "a":
+            await one.moved(await one.row("a"), "rendering")
+            row = await one.row("a")
+            await one.write(settle, row, row.take, new="ready", charged=Decimal(12), at=NOW)
+    stage = await Stage.set(ledger, *map(brief, "xy"), name="late")
+    for row in "xy":
+        assert await open_on(stage, await stage.approve(row), terms) is None
+    left = "needs 12 credits, and 0 of the 60 credits of the budget of 1970-01-01 (UTC) are left"
+    way = "run again from 1970-01-02 00:00 UTC on, or raise day_budget"
+    assert (await stage.row("x")).reason == (
+        f"{left}; used by a 12, b 12, c 12, other campaigns 24: {way}; or cancel a, which has "
+        "12 credits reserved"
+    )
+    assert (await stage.row("y")).reason == f"{left}: {way}"
+
+
 async def test_the_campaigns_budget_is_named_with_what_is_left(ledger: Ledger):
     stage = await Stage.set(ledger, brief(), brief("b"), budget=20)
     await stage.submitting()
     await stage.open(await stage.approve("b"))
     assert (await stage.row("b")).reason == (
-        "needs 12 credits, and 8 of the 20 of the campaign's budget are left: "
+        "needs 12 credits, and 8 of the 20 credits of the campaign's budget are left: "
         "raise it with --budget and run again"
     )
 

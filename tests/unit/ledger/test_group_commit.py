@@ -232,7 +232,9 @@ async def test_rows_of_one_group_share_what_fits_as_they_would_one_by_one(
     terms = Terms(day_budget=Decimal(24), run="r1", run_budget=Decimal(24), at_limit=at_limit)
     assert await in_one_group_with(stage, terms, names) == states
     (held,) = [row for row in await stage.rows() if row.row == "b"]
-    assert (held.reason or "").startswith("needs 12 credits, and 8 of the 20 of the campaign's")
+    assert (held.reason or "").startswith(
+        "needs 12 credits, and 8 of the 20 credits of the campaign's"
+    )
     account = await ledger.read(lambda c: sums(c, stage.campaign.id))
     assert account[:2] == account[2:]
     for found, summed in await ledger.read(account_sums):

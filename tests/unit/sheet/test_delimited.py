@@ -34,7 +34,7 @@ def test_the_delimiter_of_the_command_line_wins(read, refuse):
 
 def test_a_wrong_delimiter_is_one_problem_and_not_one_per_row(refuse):
     (problem,) = refuse("id;tool\nr1;explainer\nr2;explainer\n", delimiter=",")
-    assert "is the delimiter right?" in problem
+    assert "a missing header, or another delimiter?" in problem
 
 
 def test_it_drops_blank_rows_and_columns_but_keeps_the_line_numbers(read):

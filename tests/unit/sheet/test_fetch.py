@@ -49,7 +49,7 @@ async def test_standard_input_cannot_point_to_files():
 
 async def test_it_says_what_is_wrong_with_a_path(tmp_path):
     assert await refused(str(tmp_path / "no.csv")) == (
-        f"{tmp_path}/no.csv is not there; is the path right?"
+        f"{tmp_path}/no.csv is not there: check its path"
     )
     assert (
         await refused(str(tmp_path)) == f"{tmp_path} is a folder, not a sheet: name the file in it"
