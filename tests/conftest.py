@@ -30,6 +30,7 @@ TOGETHER = (
     (
         "tests/pipeline/test_prefect_served.py",
         "tests/pipeline/test_prefect_by_hand.py",
+        "tests/pipeline/test_board_settings.py",
     ),
     (
         "tests/pipeline/test_prefect_wheel.py",
