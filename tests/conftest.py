@@ -22,11 +22,31 @@ from tests.forks import groups_of, run_in_forks
 from tests.launcher import PLACE
 from tests.logs import logging_as_it_was
 
-#: Files that begin so share sandboxes, a server of Prefect, or a reference run.
-TOGETHER = ("tests/crash/", "tests/contract/test_client_", "tests/pipeline/test_prefect")
+#: Files that begin so share sandboxes, a server of Prefect, or a reference run. A server of Prefect
+#: costs ten seconds of a processor, and one for all would have a single fork busy to the end.
+TOGETHER = (
+    ("tests/crash/",),
+    ("tests/contract/test_client_",),
+    (
+        "tests/pipeline/test_prefect_served.py",
+        "tests/pipeline/test_prefect_by_hand.py",
+        "tests/pipeline/test_board_settings.py",
+    ),
+    (
+        "tests/pipeline/test_prefect_wheel.py",
+        "tests/pipeline/test_prefect_nights.py",
+        "tests/pipeline/test_prefect_shown.py",
+    ),
+    ("tests/pipeline/test_prefect",),
+)
 #: What takes longest from its first test to its last is begun first.
 FIRST = (
     "tests/pipeline/test_prefect",
+    "tests/site/test_tutorials.py",
+    "tests/board/test_producers_afternoon.py",
+    "tests/pipeline/test_edits.py",
+    "tests/board/test_screens_in_a_browser.py",
+    "tests/guards/test_secrets_everywhere.py",
     "tests/pipeline/test_next_release.py",
     "tests/pipeline/test_ways_on.py",
     "tests/board/test_plans.py",
@@ -153,7 +173,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 def _group_of(item: pytest.Item) -> str:
     file = _file_of(item.nodeid)
-    return next((start for start in TOGETHER if file.startswith(start)), file)
+    return next((starts[0] for starts in TOGETHER if file.startswith(starts)), file)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -64,20 +64,22 @@ def called_here(
     folder: Path,
     environ: Mapping[str, str],
     stdin: IO[str] | None = None,
+    *,
+    encoding: str = "utf-8",
 ) -> Finished:
     """Run a command to its end, in a folder, with an environment. It may not show a traceback.
 
-    Its standard input is empty, unless told.
+    Its standard input is empty, unless told; `encoding` is that of what it says.
     """
     from callsheet.deployments.cli import main
 
-    out, err = _stream(), _stream()
+    out, err = _stream(encoding), _stream(encoding, errors="backslashreplace")
     with _as_a_process(words, folder, environ, stdin), redirect_stdout(out), redirect_stderr(err):
         try:
             main(words)
         except SystemExit as end:
             status = end.code
-    said, told = (stream.buffer.getvalue().decode() for stream in (out, err))
+    said, told = (stream.buffer.getvalue().decode(encoding) for stream in (out, err))
     assert "Traceback" not in said + told, said + told
     return Finished(int(status or 0), said, told)
 
@@ -86,8 +88,8 @@ class _Stream(io.TextIOWrapper):
     buffer: io.BytesIO
 
 
-def _stream() -> _Stream:
-    return _Stream(io.BytesIO(), encoding="utf-8", newline="", write_through=True)
+def _stream(encoding: str, errors: str = "strict") -> _Stream:
+    return _Stream(io.BytesIO(), encoding, errors, newline="", write_through=True)
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from functools import cache
 from pathlib import Path
 from select import select
 from typing import IO, Any
+from zlib import crc32
 
 from tests.mutants.lines import FOLDER as RECORDS
 from tests.mutants.lines import record_process
@@ -213,8 +214,8 @@ class Process:
 class Launcher:
     """The process that forks, and the way to it; several threads may use it."""
 
-    def __init__(self, program: str) -> None:
-        self._orders = _way_to(program)
+    def __init__(self, program: str, imports: str = IMPORTS) -> None:
+        self._orders = _way_to(program, imports)
         self._one_at_a_time = threading.Lock()
 
     def start(
@@ -262,9 +263,12 @@ class Launcher:
 
 
 @cache
-def launcher(program: str = "callsheet") -> Launcher:
-    """Return this test process's launcher of a program, started at the first use of any."""
-    return Launcher(program)
+def launcher(program: str = "callsheet", imports: str = IMPORTS) -> Launcher:
+    """Return this test process's launcher of a program, started at the first use of any.
+
+    `imports` is the PYTHONPATH that it has its modules from.
+    """
+    return Launcher(program, imports)
 
 
 @cache
@@ -277,9 +281,9 @@ def folder() -> Path:
     return Path(made)
 
 
-def _way_to(program: str) -> socket.socket:
+def _way_to(program: str, imports: str) -> socket.socket:
     """Return a connection to the launcher of a program, which is there from now on."""
-    place = folder() / program
+    place = folder() / (program if imports == IMPORTS else f"{program}-{crc32(imports.encode())}")
     with _alone_at(place):
         with suppress(OSError):
             return _connected(place)
@@ -294,7 +298,7 @@ def _way_to(program: str) -> socket.socket:
                 # Threads of a library do not survive a fork.
                 env={
                     **os.environ,
-                    "PYTHONPATH": IMPORTS,
+                    "PYTHONPATH": imports,
                     "OPENBLAS_NUM_THREADS": "1",
                     # What it forks is recorded, each for its test.
                     RECORDS: "",

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from callsheet.tasks.ledger.schema import REVISION
-from tests.programs import CALLSHEET, ROOT, Desk
+from tests.launcher import Process, launcher
+from tests.programs import ROOT, Desk
 
 #: Its schema.
 NEXT = "9001"
@@ -42,12 +43,12 @@ class _DeskOf(Desk):
     release: Release
     may_be_here: bool = False
 
-    def start(
-        self, *words: str, stdin: int = subprocess.DEVNULL, **_: Any
-    ) -> subprocess.Popen[str]:
+    def start(self, *words: str, stdin: int = subprocess.DEVNULL, **_: Any) -> Process:
+        # What the launcher imports of the tests' own is at the root.
+        imports = os.pathsep.join((str(self.release.folder / "src"), str(ROOT)))
         given: dict[str, Any] = {"cwd": self.folder, "env": self.environment(), "stdin": stdin}
         given |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen([*CALLSHEET, *words], **given, text=True)
+        return launcher("callsheet", imports).start(words, **given)
 
     def environment(self) -> dict[str, str]:
         return {**super().environment(), "PYTHONPATH": str(self.release.folder / "src")}

@@ -17,6 +17,7 @@ from typing import Any
 from playwright.async_api import BrowserContext, ConsoleMessage, Page, Request, Response
 
 AXE = Path(__file__).parent / "axe" / "axe.min.js"
+STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 #: What a page asked for and then did not want any more, as somebody moved on.
 GIVEN_UP = "net::ERR_ABORTED"
 _VIOLATIONS = """
@@ -55,15 +56,17 @@ async def watched(context: BrowserContext) -> AsyncIterator[list[str]]:
     assert not complaints, complaints
 
 
-async def barriers(page: Page) -> list[str]:
-    """Return what axe-core finds of WCAG 2.2 AA on a page: rule, element and why."""
+async def barriers(page: Page, *, colors_alone: bool = False) -> list[str]:
+    """Return what axe-core finds of WCAG 2.2 AA on a page: rule, element and why.
+
+    The dark look of a page that was found good in the light one has `colors_alone` of its own.
+    """
     # What the bar at the top covers in part counts as too small, so the page is not scrolled.
     await page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
     await page.evaluate(_axe())
     found: dict[str, Any] = await page.evaluate(
-        """() => axe.run(document, {
-          runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-        })"""
+        "(only) => axe.run(document, {runOnly: only})",
+        ["color-contrast"] if colors_alone else STANDARDS,
     )
     return [
         f"{page.url} {fault['id']}: {node['target']} {node['failureSummary']}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +37,17 @@ def render(
     values: Mapping[str, Any], *, chart: Path = CHART, upgrade: bool = False
 ) -> dict[str, list[Document]]:
     """Return the documents of each template, by its name; Helm's own errors where it refuses."""
+    return _rendered(json.dumps(values), chart, upgrade)
+
+
+@cache
+def _rendered(said: str, chart: Path, upgrade: bool) -> dict[str, list[Document]]:
+    values = json.loads(said)
     with helm().Chart.load(str(CHART)) as own:
         # To render alone would take values that the schema refuses.
-        own.validate_schema(own.merge_values(dict(values)))
+        own.validate_schema(own.merge_values(values))
     with helm().Chart.load(str(chart)) as loaded:
-        made = loaded.render(dict(values), name=RELEASE, namespace=NAMESPACE,
+        made = loaded.render(values, name=RELEASE, namespace=NAMESPACE,
                              is_install=not upgrade, is_upgrade=upgrade)  # fmt: skip
     return {Path(name).name: _documents(text) for name, text in made.items() if ".yaml" in name}
 

@@ -105,7 +105,7 @@ CASES: dict[str, tuple[dict[str, Any], bool]] = {
 COMPONENTS = {"board", "receiver", "worker"}
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(params=CASES, scope="module")
 def documents(request: pytest.FixtureRequest) -> dict[str, list[dict[str, Any]]]:
     values, upgrade = CASES[request.param]
     return render(values, upgrade=upgrade)

@@ -26,15 +26,20 @@ NOT_POINTS = "bench"
 def points_in_tests() -> dict[str, str]:
     """Return every text of the tests that begins as a crash point does, and where it stands."""
     rooms = {name.partition(":")[0] for name in named()}
-    return {
-        node.value: f"{path.relative_to(ROOT)}:{node.lineno}"
+    begins = re.compile(rf"(?:{'|'.join(rooms)}): ")
+    texts = {
+        path: path.read_text()
         for path in (ROOT / "tests").rglob("*.py")
         if NOT_POINTS not in path.relative_to(ROOT).parts
-        for node in ast.walk(ast.parse(path.read_text()))
+    }
+    return {
+        node.value: f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path, text in texts.items()
+        if begins.search(text)
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
-        and ": " in node.value
-        and node.value.partition(": ")[0] in rooms
+        and begins.match(node.value)
     }
 
 

@@ -10,7 +10,9 @@ import json
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -36,62 +38,96 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def windows(desk: Desk, words: str, *, encoding: str = "cp1252") -> Finished:
-    """Run a command under the rules; none may end in a fault."""
+#: Calls a command for every line on stdin, each in its own words and encoding.
+CALLING = """
+import json, os, sys
+from dataclasses import asdict
+from pathlib import Path
+from tests.here import called_here
+for line in sys.stdin:
+    words, encoding = json.loads(line)
+    ended = called_here(words, Path.cwd(), dict(os.environ), encoding=encoding)
+    print(json.dumps(asdict(ended)), flush=True)
+"""
+
+
+@dataclass
+class Windows:
+    """A folder, and one process under the rules that commands are called in."""
+
+    folder: Path
+    process: subprocess.Popen[str]
+
+    def call(self, words: str, *, encoding: str = "cp1252") -> Finished:
+        """Run a command under the rules; none may end in a fault."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(json.dumps([words.split(), encoding]), file=self.process.stdin, flush=True)
+        ended = Finished(**json.loads(self.process.stdout.readline()))
+        assert "fault in Callsheet" not in ended.err, ended.err
+        return ended
+
+
+def rules_of(desk: Desk) -> dict[str, str]:
+    """Return the environment of a process under the rules."""
     environ = desk.environment()
-    rules = {
+    return {
+        **environ,
         "PYTHONPATH": os.pathsep.join((str(RULES), environ["PYTHONPATH"])),
         "PYTHONWARNDEFAULTENCODING": "1",
-        "PYTHONIOENCODING": encoding,
         # Windows has no time zones; a package brings them.
         "PYTHONTZPATH": "",
     }
-    done = subprocess.run(
-        [*CALLSHEET, *words.split()], cwd=desk.folder, env={**environ, **rules}, check=False,
-        capture_output=True, stdin=subprocess.DEVNULL, encoding=encoding, timeout=180,
-    )  # fmt: skip
-    assert "Traceback" not in done.stderr + done.stdout, done.stderr
-    assert "fault in Callsheet" not in done.stderr, done.stderr
-    return Finished(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def windows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Windows]:
     """A folder with a campaign that was delivered under the rules, and an inbox."""
     desk = Desk(tmp_path_factory.mktemp("windows"))
     (desk.folder / "inbox").mkdir()
     (desk.folder / "spring.csv").write_text(SHEET, "utf-8")
     (desk.folder / "inbox" / "autumn.csv").write_text(SHEET.replace("r0", "q0"), "utf-8")
-    run = windows(desk, "run spring.csv --sandbox --yes --without-prefect --json")
-    assert run.json["rows"] == {"total": 1, "delivered": 1}, run.err
-    return desk
+    with subprocess.Popen(
+        [sys.executable, "-c", CALLING], cwd=desk.folder, env=rules_of(desk),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        there = Windows(desk.folder, process)
+        run = there.call("run spring.csv --sandbox --yes --without-prefect --json")
+        assert run.json["rows"] == {"total": 1, "delivered": 1}, run.err
+        yield there
 
 
 @pytest.mark.parametrize(
     ("words", "encoding"),
     [*((one, "cp1252") for one in COMMANDS), ("rows spring", "cp437"), ("status", "cp437")],
 )
-def test_a_command_works_under_the_rules_of_windows(desk: Desk, words: str, encoding: str) -> None:
-    ended = windows(desk, words, encoding=encoding)
+def test_a_command_works_under_the_rules_of_windows(
+    windows: Windows, words: str, encoding: str
+) -> None:
+    ended = windows.call(words, encoding=encoding)
     assert ended.status == 0, ended.err
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_json_has_every_letter_in_every_encoding(desk: Desk, encoding: str) -> None:
-    said = windows(desk, "explain spring r0 --json", encoding=encoding).out
-    assert TITLE in json.dumps(json.loads(said), ensure_ascii=False)
+def test_a_process_writes_every_letter_in_every_encoding(windows: Windows, encoding: str) -> None:
+    done = subprocess.run(
+        [*CALLSHEET, "explain", "spring", "r0", "--json"], cwd=windows.folder, check=True,
+        env={**rules_of(Desk(windows.folder)), "PYTHONIOENCODING": encoding},
+        capture_output=True, encoding=encoding,
+    )  # fmt: skip
+    assert TITLE in json.dumps(json.loads(done.stdout), ensure_ascii=False)
 
 
-def test_up_says_what_to_do_instead(desk: Desk) -> None:
-    ended = windows(desk, "up")
+def test_up_says_what_to_do_instead(windows: Windows) -> None:
+    ended = windows.call("up")
     assert ended.status == 2
     for command in re.findall(r"`callsheet ([^`]+)`", ended.err.partition("\n")[2]):
         build_parser().parse_args(command.split())
 
 
-def test_a_ledger_that_is_there_is_not_replaced(desk: Desk) -> None:
-    windows(desk, "ledger backup before.db")
-    ended = windows(desk, "ledger restore before.db --instead")
+def test_a_ledger_that_is_there_is_not_replaced(windows: Windows) -> None:
+    windows.call("ledger backup before.db")
+    ended = windows.call("ledger restore before.db --instead")
     assert (ended.status, "rename" in ended.err) == (2, True), ended.err
 
 

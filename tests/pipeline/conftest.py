@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.databases import lay_ledger
-from tests.prefect_servers import PrefectServer, start_server
+from tests.prefect_servers import PrefectServer, started_server
 from tests.programs import Desk, Sandbox, sandbox
 
 #: Names a server to be used instead of one of the tests' own, as of another version of Prefect.
@@ -49,7 +49,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
     if given := os.environ.get(GIVEN):
         yield PrefectServer(given)
         return
-    running = start_server(tmp_path_factory.mktemp("prefect"))
-    running.wait()
+    running = started_server(tmp_path_factory.mktemp("prefect"))
     yield running
     running.stop()

@@ -76,15 +76,3 @@ def test_somebody_answers_on_the_page_and_is_asked_again_once_the_plan_has_moved
     assert "approved on Prefect's page: for Friday" in history
     status: dict[str, Any] = desk.call("status", name, "--json").json
     assert status["credits"]["budget"] == 31
-
-
-def test_a_flow_of_somebodys_own_calls_it_and_goes_by_its_result(
-    desk: Desk, page: Server, name: str
-) -> None:
-    sheet = desk.sheet(f"{name}.csv", simple_sheet(1, title=name))
-
-    unapproved = page.rest(page.start("mine", sheet=sheet, approve=False))
-    approved = page.rest(page.start("mine", sheet=sheet, approve=True))
-
-    assert unapproved["state"]["message"] == "1 rows, 0 credits, 4"
-    assert approved["state"]["message"] == "1 rows, 15 credits, 0"

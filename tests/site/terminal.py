@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.programs import Desk
 from tests.site.pages import Command, File, Step
+from tests.site.typed import lay_command
 
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 _DIFFERS = re.compile(
@@ -86,7 +87,8 @@ class _Terminal:
     """A bash of its own."""
 
     def __init__(self, folder: Path, environ: dict[str, str]) -> None:
-        path = os.pathsep.join([str(Path(sys.executable).parent), environ["PATH"]])
+        command = lay_command(folder.with_name(f"{folder.name}-command"))
+        path = os.pathsep.join([str(command), str(Path(sys.executable).parent), environ["PATH"]])
         self.said = ""
         self._bash = subprocess.Popen(
             ["bash"],

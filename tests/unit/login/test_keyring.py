@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launcher import IMPORTS
+from tests.launcher import IMPORTS, launcher
 
 pytestmark = pytest.mark.merge
 
@@ -68,22 +68,25 @@ class Machine:
 
     def run(self, act: str, **environ: str) -> str:
         program = PROGRAM.format(folder=str(self.credentials), act=act)
-        return self._call([sys.executable, "-c", program], environ)
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, timeout=120,
+            env={**self.environ, **environ}, cwd=self.folder, check=False,
+        )  # fmt: skip
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.stdout + done.stderr
 
     def callsheet(self, *words: str, **environ: str) -> str:
-        return self._call([sys.executable, "-m", "callsheet.deployments.cli", *words], environ)
+        process = launcher().start(
+            words, cwd=self.folder, env={**self.environ, **environ},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        out, err = process.communicate(timeout=120)
+        assert "Traceback" not in err, err
+        return out + err
 
     @property
     def credentials(self) -> Path:
         return self.folder / "config" / "callsheet" / "credentials"
-
-    def _call(self, command: list[str], environ: dict[str, str]) -> str:
-        done = subprocess.run(
-            command, capture_output=True, text=True, env={**self.environ, **environ}, timeout=120,
-            cwd=self.folder, check=False,
-        )  # fmt: skip
-        assert "Traceback" not in done.stderr, done.stderr
-        return done.stdout + done.stderr
 
 
 @pytest.fixture
