@@ -159,8 +159,8 @@ def stored_plan(kept: KeptPlan, price: CreditPrice | None = None) -> Plan:
     `price` is what a credit costs, for words.
     """
     found = plan_of(kept.document or {"campaign": kept.campaign, "rows": ()})
-    known = {"id": kept.id, "by": kept.approval, "priced_at": kept.made_at}
-    return replace(found, **known, credit_price=price)
+    found = replace(found, credit_price=price, priced_at=kept.made_at)
+    return replace(found, id=kept.id, by=kept.approval)
 
 
 def _line_of(line: Mapping[str, Any]) -> PlanLine:
