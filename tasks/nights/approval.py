@@ -226,4 +226,4 @@ def _lasting(document: Mapping[str, Any]) -> dict[str, Any]:
     told: dict[str, Any] = json.loads(json.dumps(document))
     credits = {**told.get("credits", {}), "balance": None}
     rows = [{**row, "state": None} for row in told.get("rows", ())]
-    return {**told, "credits": credits, "rows": rows, "live": None}
+    return {**told, "credits": credits, "rows": rows, "live": None, "limits": None}

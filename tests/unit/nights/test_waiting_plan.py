@@ -11,6 +11,7 @@ import pytest
 
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.ledger.accounts import Account
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.plans import plans_of
 from callsheet.tasks.nights.approval import WAITS, keep_plan
@@ -21,6 +22,7 @@ from tests.programs import simple_sheet
 NOW = 1_800_000_000.0
 CONTENT = simple_sheet(1).encode()
 LINE = PlanLine("r001", "A", "make", "d", priced=Decimal(12))
+TODAY = Account(kind="day", name="2026-11-21", budget=Decimal(9))
 PLAN = Plan(campaign="spring", sheet="/in/a.csv", sheet_digest="d", lines=(LINE,))
 
 
@@ -41,6 +43,7 @@ async def kept(ledger: Ledger, folder: Path, plan: Plan = PLAN, **how: Any) -> s
         ({"at": NOW + 86400, "night": "2026-11-21"}, True),
         # What other runs change, and what it was planned for the first time.
         ({"plan": replace(PLAN, balance=Decimal(7), live=1)}, True),
+        ({"plan": replace(PLAN, accounts=(TODAY,))}, True),
         ({"plan": replace(PLAN, lines=(LINE._replace(priced=Decimal(13)),))}, False),
         ({"plan": replace(PLAN, lines=(LINE._replace(digest="e"),))}, False),
         ({"plan": replace(PLAN, retiring=("r002",))}, False),
