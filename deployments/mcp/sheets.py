@@ -6,12 +6,8 @@ import re
 from pathlib import Path
 
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.services.sheets import (
-    SheetView,
-    hand_in,
-    hand_in_address,
-    hand_in_fetched,
-)
+from callsheet.deployments.board.services.sheet_view import SheetView
+from callsheet.deployments.board.services.sheets import hand_in, hand_in_address, hand_in_fetched
 from callsheet.deployments.mcp.caller import Caller
 from callsheet.tasks.sheet.fetch import fetch
 from callsheet.tasks.sheet.formats import SUFFIXES

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from callsheet.deployments.board.board import Reviewer, TheBoard
 from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.services.sheet_view import SheetView
 from callsheet.deployments.board.services.sheets import (
-    SheetView,
     hand_in,
     hand_in_address,
     hand_in_from_inbox,

@@ -18,9 +18,8 @@ from callsheet.deployments.board.services import sheets
 from callsheet.deployments.board.services.all_rows import ForAllRowsForm, read_form
 from callsheet.deployments.board.services.corrections import Corrections
 from callsheet.deployments.board.services.plans import plan_of_sheet
+from callsheet.deployments.board.services.sheet_view import SheetView, columns_key
 from callsheet.deployments.board.services.sheets import (
-    SheetView,
-    columns_key,
     hand_in,
     hand_in_address,
     hand_in_from_inbox,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from callsheet.deployments.board.board import Board
-from callsheet.deployments.board.services.sheets import SheetView
+from callsheet.deployments.board.services.sheet_view import SheetView
 from callsheet.deployments.commands.tools import find_catalogue
 from callsheet.tasks.campaign.catalog import known_catalogue
 from callsheet.tasks.runtime.errors import CallsheetError

@@ -13,12 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails, listed
-from callsheet.deployments.board.services.sheets import (
-    kept_sheet,
-    more_problems,
-    problem_json,
-    read_mapped,
-)
+from callsheet.deployments.board.services.sheet_view import more_problems, problem_json
+from callsheet.deployments.board.services.sheets import kept_sheet, read_mapped
 from callsheet.deployments.commands.cancel import Rows, Select
 from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.match import check_same_money
@@ -409,4 +405,4 @@ async def proposed(
     """Return a stored plan of rows as it would be now; `shown` and `within` as in `propose`."""
     ask = options.but(campaign=plan.campaign, saved_plan=True)
     proposing = partial(propose, RETAKE, ask, board.ledger, board.service, clock=board.clock)
-    return await proposing(at_once=board.settings.polls_at_once, shown=shown, within=within)
+    return await proposing(settings=board.settings, shown=shown, within=within)

@@ -6,21 +6,15 @@ Nothing is written of a campaign and no one is asked for a price.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from callsheet.deployments.board.board import Board
-from callsheet.deployments.board.problem_details import ProblemDetails, listed
-from callsheet.deployments.board.services.corrections import (
-    Corrections,
-    Kind,
-    Numbered,
-    kinds_of,
-)
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.services.corrections import Corrections
+from callsheet.deployments.board.services.sheet_view import SheetView, Trial
 from callsheet.deployments.board.uploads import (
     InboxFile,
     drop_old_uploads,
@@ -31,7 +25,6 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.stored_plans import plan_unpriced
 from callsheet.tasks.campaign.uploads import fit_name, keep_bytes, read_kept
 from callsheet.tasks.ledger.audit_log import note_act
-from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.plans import (
     KeptSheet,
@@ -40,178 +33,23 @@ from callsheet.tasks.ledger.plans import (
     keep_columns,
     keep_sheet,
 )
-from callsheet.tasks.runtime.errors import BadInput, Problem, SpendRefused
+from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.sheet.column_names import parse_map
 from callsheet.tasks.sheet.correct import correct, name_of_copy, with_columns
 from callsheet.tasks.sheet.fetch import fetch
-from callsheet.tasks.sheet.first_row import Told, first_rows
-from callsheet.tasks.sheet.headers import (
-    AXES,
-    KNOWN_COLUMNS,
-    TRANSLATED,
-    canonical_header,
-    is_translation,
-)
-from callsheet.tasks.sheet.matrix import asks_for_many
-from callsheet.tasks.sheet.read import FoundColumn, FoundSheet
+from callsheet.tasks.sheet.first_row import first_rows
+from callsheet.tasks.sheet.headers import canonical_header
+from callsheet.tasks.sheet.read import FoundSheet
 from callsheet.tasks.sheet.synonyms import Names, header_form
 from callsheet.tasks.sheet.table import Fetched
-from callsheet.tasks.sheet.text import MAX_BYTES, language_code
+from callsheet.tasks.sheet.text import MAX_BYTES
 from callsheet.tasks.values.amounts import say_bytes
 
 _PLAIN = RunOptions()
-#: The languages of translated columns that are always offered.
-_USUAL_LANGUAGES = ("en", "de", "fr", "es", "it", "pt")
 #: Rows of a sheet that are shown as they would be made.
 FIRST = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """Columns for the headers of a sheet, and what would be made of its first rows with them.
-
-    `cells` is how many cells and rows would be left to fix.
-    """
-
-    columns: Mapping[str, str] = field(default_factory=dict)
-    first: tuple[Told, ...] = ()
-    cells: int = 0
-
-    @property
-    def key(self) -> str:
-        """What tells these columns from others."""
-        return columns_key(self.columns)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SheetView:
-    """A sheet that was uploaded, and what is in it.
-
-    One with problems has no campaign and no actions. `actions` counts what would happen to rows;
-    `refusal` is why a run would stop; `hidden` are rows that a workbook hides, no one said whether
-    they are wanted; `mapped` is header -> column, as a person confirmed it; `trial` is what the
-    columns would mean that are proposed or were chosen, and nobody has confirmed yet.
-    """
-
-    kept: KeptSheet
-    rows: int
-    columns: tuple[FoundColumn, ...]
-    campaign: str | None = None
-    problems: tuple[Problem, ...] = ()
-    advice: tuple[Problem, ...] = ()
-    notes: tuple[Problem, ...] = ()
-    actions: Mapping[Action, int] | None = None
-    refusal: SpendRefused | None = None
-    hidden: tuple[str, ...] = ()
-    mapped: Mapping[str, str] = field(default_factory=dict)
-    trial: Trial = field(default_factory=lambda: Trial())
-    #: As it was read; with problems, what can be told of it.
-    sheet: Sheet | None = field(default=None, repr=False)
-
-    @property
-    def unmapped(self) -> frozenset[str]:
-        """The headers of which nothing is known."""
-        return frozenset(one.name for one in self.columns if one.column is None)
-
-    @property
-    def to_fix(self) -> list[Numbered]:
-        """The numbered problems, without those of headers that a person may say the meaning of."""
-        return [
-            (number, one)
-            for number, one in enumerate(self.problems)
-            if one.column is not None or one.value not in self.unmapped
-        ]
-
-    @property
-    def kinds(self) -> list[Kind]:
-        """What there is to fix, those of one kind together."""
-        return kinds_of(self.to_fix)
-
-    @property
-    def many(self) -> str | None:
-        """How many videos it means, where nothing else has to be settled but that: in words."""
-        asks = len(self.problems) == 1 and asks_for_many(self.problems[0])
-        return self.problems[0].message.partition(":")[0] if asks else None
-
-    def meanings(self, column: FoundColumn) -> dict[str, list[tuple[str, str]]]:
-        """Return what a header may mean, by kind, the likeliest first: columns with their words.
-
-        Without a kind and without words it is one that a person has to choose.
-        """
-        name = canonical_header(column.name)
-        kinds = {
-            # As the columns of a status sheet: left out when the sheet is read.
-            "Not read": [(f"x_{name}", f"Keep as x_{name}"), (f"cs_{name}", "Leave it out")],
-            "Columns": [(one, one) for one in KNOWN_COLUMNS],
-            "Translations": [(one, one) for one in self._translations],
-            "Several values in one cell": [(f"matrix.{one}", f"matrix.{one}") for one in AXES],
-            "Inputs of the tool": [(one := canonical_header(f"fields.{column.name}"), one)],
-        }
-        chosen = self.trial.columns.get(column.name) or column.column
-        if chosen is None:
-            return {"": [("", "Choose a column")], **kinds} if column.open else kinds
-        words = dict(one for several in kinds.values() for one in several)
-        return {"": [(chosen, words.get(chosen, chosen))], **kinds}
-
-    @property
-    def languages(self) -> list[str]:
-        """The languages that headers and cells of the sheet name, then the usual ones: codes."""
-        columns = [one.column or one.proposed or "" for one in self.columns]
-        said = [one.partition(".")[2] for one in columns if is_translation(one)]
-        for one in self.columns:
-            if (one.column or one.proposed or "").removeprefix("matrix.") == "language":
-                cells = (part.strip() for text in one.samples for part in text.split("|"))
-                said += [code for cell in cells if (code := language_code(cell))]
-        return list(dict.fromkeys([*(code.casefold() for code in said), *_USUAL_LANGUAGES]))
-
-    @property
-    def _translations(self) -> list[str]:
-        """The translated columns in these languages."""
-        return [f"{one}.{code}" for code in self.languages for one in TRANSLATED]
-
-    def has_column(self, *names: str) -> bool:
-        """Whether it has one of these columns, also as an axis or translated."""
-        known = (one.column or "" for one in self.columns)
-        return any(one.removeprefix("matrix.").partition(".")[0] in names for one in known)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the answer of `POST /sheets`."""
-        return {
-            "sheet": self.kept.id,
-            "name": self.kept.name,
-            "campaign": self.campaign,
-            "rows": self.rows,
-            "columns": [one.as_json() for one in self.columns],
-            "problems": listed(self.problems, problem_json, more_problems),
-            "advice": listed(self.advice, str, str),
-            "notes": listed(self.notes, str, str),
-            "actions": None if self.actions is None else dict(self.actions),
-            "refusal": None if self.refusal is None else str(self.refusal),
-            "hidden": list(self.hidden),
-        }
-
-
-def more_problems(words: str) -> dict[str, Any]:
-    """Return the last problem of an answer: how many others there are."""
-    return {"line": None, "column": None, "words": words, "row": None, "cell": None}
-
-
-def problem_json(problem: Problem) -> dict[str, Any]:
-    """Return a problem of a sheet as programs read it."""
-    words = problem.message
-    if problem.value is not None:
-        words = f'"{problem.value}" {words}'
-    # Of a header that is unknown, the column is what the header says.
-    place = problem.value if problem.cell == "column" else problem.cell
-    return {
-        "line": problem.line,
-        "column": problem.column or place,
-        "words": words,
-        "row": problem.row,
-        "cell": problem.cell,
-    }
 
 
 async def hand_in(
@@ -280,12 +118,6 @@ async def try_columns(
     mapped, found = await read_mapped(board, kept, options)
     columns = _chosen(found, words, mapped)
     return replace(seen, trial=await _tried(board, kept, mapped, columns))
-
-
-def columns_key(columns: Mapping[str, str]) -> str:
-    """Return what tells columns for headers from others, without headers that name theirs."""
-    said = sorted(f"{h}={c}" for h, c in columns.items() if canonical_header(h) != c)
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
 
 
 def _chosen(found: FoundSheet, words: Sequence[str], options: RunOptions) -> dict[str, str]:
