@@ -144,11 +144,11 @@ async def _approved(
     proposing = partial(propose, verb, ask, at.ledger, lambda: nullcontext(at.service))
     # Without an id, rows under way may be what the same command approved before it broke off.
     first = make and plan_id is None
-    plan = await proposing(at_once=settings.polls_at_once, clock=at.clock, make=first)
+    plan = await proposing(settings=settings, clock=at.clock, make=first)
     if not plan.spending:
         return plan
     given = plan.budget if ask.budget is None else ask.budget
-    shown = replace(plan, budget=given, credit_price=settings.credit_price)
+    shown = replace(plan, budget=given)
     run.show(shown)
     run_begins(at.ledger, settings, plan.campaign)
     steps_to("approving")

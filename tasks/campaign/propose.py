@@ -14,17 +14,19 @@ from callsheet.tasks.campaign.approve import Verb, with_committed
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import asked_of
-from callsheet.tasks.campaign.quotes import ask_prices
-from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.campaign.quotes import ask_prices, limits_of, terms_in
+from callsheet.tasks.campaign.values import PAID, Plan, PlanLine
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.present_rows import PresentRow, present_rows
 from callsheet.tasks.ledger.quotes import too_dear
 from callsheet.tasks.ledger.reviews import keep_rate
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import NotHere
+from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.service import VideoService
 
@@ -38,13 +40,14 @@ async def propose(
     ledger: Ledger,
     service: OpenService,
     *,
-    at_once: int,
+    settings: Settings,
     clock: UnixClock,
     make: bool = False,
     shown: Plan | None = None,
     within: float | None = None,
 ) -> Plan:
-    """Return the plan of what was asked for at the prices of now; write nothing.
+    """Return the plan of what was asked for at the prices of now, with the limits that settings
+    give campaigns; write nothing.
 
     The service is opened where it is needed. What it has not answered after `within` seconds keeps
     the price of the plan that was `shown`. Raise what the planner does, ConfigurationError or
@@ -63,13 +66,29 @@ async def propose(
     plan = replace(plan, priced_at=clock())
     asked: dict[str, Price] = {}
     if wanted:
+        at_once = settings.polls_at_once
         asking = partial(ask_prices, at_once=at_once, clock=clock, within=within)
         async with service() as opened:
             asked = await asking(opened, wanted)
     before = {} if shown is None else {line.row: Price(line.priced) for line in shown.spending}
     prices = {row.row: before.get(row.row) for row in wanted} | asked
     lines = (_at_price(line, prices.get(line.row)) for line in plan.lines)
-    return replace(plan, lines=tuple(lines))
+    plan = replace(plan, lines=tuple(lines), credit_price=settings.credit_price)
+    terms = terms_in(settings)
+    if not terms.has_limits:
+        return plan
+    paid = await ledger.read(_present, plan=plan)
+    reading = partial(limits_of, ledger, terms, paid)
+    return replace(plan, accounts=await reading(needed=plan.total, now=clock()))
+
+
+def _present(connection: Connection, plan: Plan) -> list[PresentRow]:
+    """Return the rows that a plan pays for."""
+    found = find_campaign(connection, plan.campaign)
+    names = plan.named(*PAID)
+    if found is None:
+        return []
+    return list(present_rows(connection, found.id, names, locked=False).values())
 
 
 def _at_price(line: PlanLine, price: Price | None) -> PlanLine:

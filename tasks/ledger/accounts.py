@@ -138,6 +138,12 @@ class Terms:
     #: alone.
     full: dict[tuple[AccountKind, str], str] = field(default_factory=dict)
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether anything limits what several campaigns spend together."""
+        shared = (self.month_budget, self.day_budget)
+        return bool(self.cost_center_budgets) or any(one is not None for one in shared)
+
     def accounts(self, row: Chargeable, *, at: float) -> list[Account]:
         """Return where a row that is begun at `at` counts besides its campaign, with limits."""
         day = day_of(at)

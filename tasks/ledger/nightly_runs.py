@@ -31,7 +31,14 @@ from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import FOUND, campaigns, takes
 from callsheet.tasks.ledger.schema_runs import acts, inbox_campaigns, inbox_sheets, nights, pauses
 from callsheet.tasks.runtime.errors import SpendRefused
-from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
+from callsheet.tasks.values.amounts import (
+    CreditPrice,
+    as_text,
+    from_micro,
+    in_credits,
+    to_micro,
+    with_money,
+)
 
 #: What is said of a night whose sweep ended without a word, once a later one begins.
 LEFT = "it stopped without reporting a result"
@@ -154,8 +161,10 @@ def approve_in_night(
     credits: Decimal,
     per_night: Decimal,
     per_sheet: Decimal | None,
+    credit_price: CreditPrice | None = None,
 ) -> None:
-    """Count what is approved in a night, and of a sheet in it; raise SpendRefused beyond a limit.
+    """Count what is approved in a night, and of a sheet in it; raise SpendRefused beyond a limit,
+    in money too where the price of a credit is known.
 
     In the transaction of the approval itself: both stand, or neither. A run that has lost the
     inbox's lease approves nothing. What was paid for in the night (from `since` on) with another
@@ -172,7 +181,7 @@ def approve_in_night(
     spent = _open(night_id).where(within).values(approved=nights.c.approved + amount)
     if connection.execute(spent).rowcount != 1:
         found = from_micro(sum(elsewhere.values()))
-        raise _refusal(connection, night_id, credits, per_night, found)
+        raise _refusal(connection, night_id, credits, per_night, found, credit_price)
     spent_on = elsewhere.get(sheet, 0)
     sofar = case((inbox_sheets.c.approved_on == night.date, inbox_sheets.c.approved), else_=0)
     this = update(inbox_sheets).where(
@@ -184,8 +193,9 @@ def approve_in_night(
     if connection.execute(counted).rowcount != 1:
         assert per_sheet is not None, "a sheet is seen before anything of it is approved"
         raise SpendRefused(
-            f"{in_credits(credits)} more are beyond the {in_credits(per_sheet)} that may be spent "
-            "on one sheet in a night without asking; nothing was spent"
+            f"{in_credits(credits, credit_price)} more are beyond the "
+            f"{in_credits(per_sheet, credit_price)} that may be spent on one sheet in a night "
+            "without asking; nothing was spent"
         )
 
 
@@ -273,6 +283,7 @@ def _refusal(
     credits: Decimal,
     per_night: Decimal,
     elsewhere: Decimal,
+    price: CreditPrice | None,
 ) -> SpendRefused:
     night = NIGHTS.first(connection, NIGHTS.query.where(nights.c.id == night_id))
     assert night is not None, "nothing removes a night"
@@ -280,8 +291,9 @@ def _refusal(
         return SpendRefused("this night has ended by now; nothing was spent")
     left = max(per_night - night.approved - elsewhere, Decimal(0))
     return SpendRefused(
-        f"it costs {in_credits(credits)}, and {as_text(left)} of the {in_credits(per_night)} that "
-        f"may be spent in the night of {night.date} without asking are left; nothing was spent"
+        f"it costs {in_credits(credits, price)}, and {with_money(as_text(left), left, price)} of "
+        f"the {in_credits(per_night, price)} that may be spent in the night of {night.date} "
+        "without asking are left; nothing was spent"
     )
 
 

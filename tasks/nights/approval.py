@@ -98,7 +98,8 @@ class NightApproval(Approver):
     def _question(self, plan: Plan) -> str | None:
         """Return what only a person can answer; None where the limits may cover a plan."""
         if self.inbox.approval == "plan-only":
-            what = f"{in_credits(plan.total)} for {count(len(plan.spending), 'row')}"
+            price = in_credits(plan.total, plan.credit_price)
+            what = f"{price} for {count(len(plan.spending), 'row')}"
             if plan.changes and not plan.spending:
                 what = "; ".join(one.words for one in plan.changes)
             return f"the plan waits for approval: {what}"
@@ -126,6 +127,7 @@ class NightApproval(Approver):
                 credits=total * (1 + self.tolerance) * (1 + self.retries),
                 per_night=self.inbox.per_night,
                 per_sheet=self.inbox.per_sheet,
+                credit_price=plan.credit_price,
             )
         except SpendRefused as refusal:
             refusal.remedy = self._remedy

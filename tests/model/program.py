@@ -240,8 +240,8 @@ class Program:
         """Have a person want another take of a row, at the price it has now."""
         ask = RunOptions(campaign=campaign.name, rows=(row.row,), even_kept=True)
         service = partial(nullcontext, self.at.service)
-        proposing = partial(propose, RETAKE, ask, self.ledger, service, at_once=1)
-        plan = await proposing(clock=self.at.clock)
+        proposing = partial(propose, RETAKE, ask, self.ledger, service, clock=self.at.clock)
+        plan = await proposing(settings=self.at.settings)
         if plan.spending:
             change = partial(approve_plan, plan=plan, verb=RETAKE, by="approved by Alice")
             await self.ledger.write(change, at=self.at.clock())

@@ -76,11 +76,14 @@ def test_a_retake_needs_no_sheet_and_asks_the_budget(desk: Desk, name: str) -> N
     desk.run(sheet, "--budget", "20")
     (desk.folder / sheet).unlink()
 
+    desk.environ["CALLSHEET_DAY_BUDGET"] = "31"
     refused = desk.call("retake", name, "r001", "--yes", "--run")
     ended = desk.call("retake", name, "r001", "--yes", "--run", "--budget", "30", "--json")
 
     assert refused.status == 4
     assert "budget of 20" in refused.err
+    # What campaigns share is shown before it is approved.
+    assert "16 of the 31 credits of the budget of " in " ".join(refused.err.split())
     assert ended.status == 0, ended.err
     assert [(r["from"], r["to"]) for r in ended.json["rows"]] == [("delivered", "delivered")]
     assert desk.rows(name)["r001"]["take"] == 2

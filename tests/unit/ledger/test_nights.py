@@ -40,6 +40,7 @@ from callsheet.tasks.ledger.nightly_runs import (
     skip_night,
 )
 from callsheet.tasks.runtime.errors import SpendRefused
+from callsheet.tasks.values.amounts import parse_credit_price
 from tests.campaigns import Stage, brief
 from tests.leasing import let_lapse
 
@@ -162,6 +163,9 @@ async def test_what_is_approved_counts_over_every_sweep_of_the_night(ledger: Led
     night = await claimed(ledger, "one", at=NOW + 2)
     with pytest.raises(SpendRefused, match="40 of the 100 credits that may be spent in the night"):
         await approve(ledger, night, 41)
+    in_money = r"40 \(4.00 USD\) of the 100 credits \(10.00 USD\) that may be spent in the night"
+    with pytest.raises(SpendRefused, match=in_money):
+        await approve(ledger, night, 41, credit_price=parse_credit_price("0.1 USD"))
     await approve(ledger, night, 40)
     (found,) = await ledger.read(nights_of, inbox="spring", limit=9)
     assert found.approved == 100
