@@ -54,7 +54,7 @@ class _Completer(BaseCompleter):
         if action.dest == "profile":
             return _profiles()
         if action.dest == "by" and name == "COLUMN":
-            from callsheet.deployments.arguments.sheet_commands import COSTS_BY
+            from callsheet.deployments.arguments.campaign_commands import COSTS_BY
 
             return COSTS_BY
         if action.dest == "word":
