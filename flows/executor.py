@@ -16,13 +16,12 @@ from uuid import uuid4
 from callsheet.tasks.aftercare.repairs import plan_repairs, repair
 from callsheet.tasks.campaign.approver import Approver
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.production import produce_step, production
 from callsheet.tasks.campaign.run import FindStarter, Run, Watch, open_run, unwatched
 from callsheet.tasks.campaign.shown_states import PRODUCE
 from callsheet.tasks.campaign.steps import (
     approve_step,
     plan_step,
-    produce_step,
-    production,
     quote_step,
     read_step,
     report_step,

@@ -19,6 +19,7 @@ from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import FILTERS, pairs_of, rows_in, typed
 from callsheet.tasks.aftercare.guests import shown_to, within
 from callsheet.tasks.ledger.campaigns import Campaign, tally_of
+from callsheet.tasks.ledger.decisions import RETAKEABLE
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.reviews import REASONS, Review, Verdict
 from callsheet.tasks.ledger.row_filter import RowFilter
@@ -32,7 +33,6 @@ from callsheet.tasks.ledger.row_pages import (
 )
 from callsheet.tasks.ledger.row_selection import Variety, variety_of
 from callsheet.tasks.ledger.row_views import Provenance, ShownRow
-from callsheet.tasks.ledger.takes import RETAKEABLE
 from callsheet.tasks.ledger.values import Take
 from callsheet.tasks.values.amounts import in_credits
 

@@ -15,8 +15,8 @@ from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import plain, say_moment, table, tell
 from callsheet.tasks.campaign.match import check_same_money
+from callsheet.tasks.ledger.decisions import adopt_video, give_up
 from callsheet.tasks.ledger.service_state import PaidCall, resolve_call, unsettled_calls
-from callsheet.tasks.ledger.takes import adopt_video, give_up
 from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.ledger.webhook_events import tracked_videos
 from callsheet.tasks.runtime.errors import BadInput, NotFound, WrongState

@@ -32,6 +32,7 @@ from callsheet.tasks.engine.deliver import fetch_file, file_name, judged, store_
 from callsheet.tasks.engine.free_calls import before_spending
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, find_campaign
 from callsheet.tasks.ledger.database import ledger_file, ledger_url
+from callsheet.tasks.ledger.decisions import adopt_video
 from callsheet.tasks.ledger.deliveries import (
     Delivered,
     PictureKind,
@@ -46,7 +47,7 @@ from callsheet.tasks.ledger.moves import move, note
 from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_pages import numbers_shown
 from callsheet.tasks.ledger.service_state import resolve_call
-from callsheet.tasks.ledger.takes import adopt_video, correct_charge
+from callsheet.tasks.ledger.takes import correct_charge
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.concurrency import map_at_once
 from callsheet.tasks.runtime.errors import (

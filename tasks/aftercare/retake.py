@@ -15,11 +15,11 @@ from callsheet.tasks.campaign.propose import campaign_asked, line_of, plan_of_ro
 from callsheet.tasks.campaign.selection import rows_asked
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.decisions import RETAKEABLE, approve_retakes
 from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.figures import Figures, figures_of
 from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.reviews import Review, kept_rows, last_reviews
-from callsheet.tasks.ledger.takes import RETAKEABLE, approve_retakes
 from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_by_number
 from callsheet.tasks.runtime.errors import BadInput, VideoKept
 from callsheet.tasks.runtime.suggest import suggest

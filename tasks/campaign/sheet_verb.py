@@ -31,13 +31,13 @@ from callsheet.tasks.ledger.campaigns import (
     set_budget,
     set_retention,
 )
+from callsheet.tasks.ledger.decisions import hold_videos
 from callsheet.tasks.ledger.earlier_takes import allow_to_pay
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.ledger import LedgerAccess
 from callsheet.tasks.ledger.present_rows import PresentRow, present_rows
 from callsheet.tasks.ledger.quotes import Quoted, changed_since, hold_unpaid, record_quotes
 from callsheet.tasks.ledger.sync import FEW, Unsynced, sync_sheet
-from callsheet.tasks.ledger.takes import hold_videos
 from callsheet.tasks.ledger.values import NOT_BEGUN, CampaignRow, rows_of
 from callsheet.tasks.sheet import Sheet
 

@@ -30,14 +30,13 @@ from callsheet.tasks.ledger.moves import move, note, note_campaign
 from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import COPIED, campaigns, rows, takes
 from callsheet.tasks.ledger.statements import Prepared, gathers, later
-from callsheet.tasks.ledger.values import CampaignRow, State, Take
+from callsheet.tasks.ledger.values import THIS_TAKE, CampaignRow, State, Take
 from callsheet.tasks.values.briefs import AiMark
 
 PictureKind = Literal["poster", "strip"]
 
-_TAKE = update(takes).where(takes.c.id == bindparam("the_take"))
 _FOUND = Prepared(
-    _TAKE.values(
+    THIS_TAKE.values(
         checks=bindparam("the_checks"),
         flagged=bindparam("the_flagged"),
         pictures=bindparam("the_pictures"),
@@ -118,11 +117,11 @@ HAS_VIDEO = Member(takes.c.files, literal_column("'mp4'")).is_not(None)
 #: The files of a take by kind (mp4, srt, vtt), in the order in which they were delivered.
 Files = Mapping[str, Delivered]
 
-_DELIVERED = Prepared(_TAKE.values(delivered_at=bindparam("moment")))
+_DELIVERED = Prepared(THIS_TAKE.values(delivered_at=bindparam("moment")))
 _THERE = func.coalesce(takes.c.files, "{}")
 # Behind what is there, which stays: another process may have delivered a part of it.
 _KEEP = Prepared(
-    _TAKE.values(files=Joined(Joined(_THERE, bindparam("the_files", type_=Text)), _THERE))
+    THIS_TAKE.values(files=Joined(Joined(_THERE, bindparam("the_files", type_=Text)), _THERE))
 )
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, bindparam, exists, func, or_, select
 
+from callsheet.tasks.ledger.decisions import next_attempt, renew
 from callsheet.tasks.ledger.moves import move, remark
 from callsheet.tasks.ledger.schema import campaigns, earlier_takes, rows, takes
-from callsheet.tasks.ledger.takes import next_attempt, renew
 from callsheet.tasks.ledger.values import CampaignRow, rows_by_number
 from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Literal, NamedTuple, cast, get_args
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select, update
 
 from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import campaigns, rows, takes
@@ -176,6 +176,8 @@ def title_of(request: str, row: str) -> str:
 
 
 TAKES = Records(Take, takes)
+#: Changes one take, which its parameter `the_take` names.
+THIS_TAKE = update(takes).where(takes.c.id == bindparam("the_take"))
 ROWS = Records(
     CampaignRow,
     rows,

@@ -116,7 +116,7 @@ def sheet_of(
 
     Raises SheetError where a problem makes reading on pointless.
     """
-    from callsheet.tasks.sheet.rows import hidden_among
+    from callsheet.tasks.sheet.hidden_rows import hidden_among
 
     name = findings.file
     table, skipped = _whole_table(table, findings, options, folder)
@@ -156,9 +156,9 @@ def _whole_table(
     table: Table, findings: Findings, options: SheetOptions, folder: Path | None
 ) -> tuple[Table, frozenset[str]]:
     """Return the rows that the videos are made of, and the ids of hidden ones that are left out."""
+    from callsheet.tasks.sheet.hidden_rows import note_hidden, without_hidden, without_refused
     from callsheet.tasks.sheet.matrix import expanded
     from callsheet.tasks.sheet.reuse import completed
-    from callsheet.tasks.sheet.rows import note_hidden, without_hidden, without_refused
 
     if not table.complete:
         table = without_refused(table)

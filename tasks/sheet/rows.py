@@ -8,7 +8,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.sheet import cells
 from callsheet.tasks.sheet.columns import (
     ANY_ROW,
@@ -22,11 +21,11 @@ from callsheet.tasks.sheet.columns import (
 )
 from callsheet.tasks.sheet.grid import GridRows
 from callsheet.tasks.sheet.guesses import Guesses
-from callsheet.tasks.sheet.headers import is_usable
 from callsheet.tasks.sheet.placeholders import filled, has_placeholder
+from callsheet.tasks.sheet.row_ids import Candidate, refuse_moves, refuse_twins
 from callsheet.tasks.sheet.speech import too_long
 from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Texts, Where
-from callsheet.tasks.sheet.text import content_id, fold, is_blank, row_id_fault
+from callsheet.tasks.sheet.text import content_id, fold, is_blank
 from callsheet.tasks.sheet.trees import read_object
 from callsheet.tasks.values.amounts import say_date
 from callsheet.tasks.values.briefs import (
@@ -34,7 +33,6 @@ from callsheet.tasks.values.briefs import (
     VARIANT_OF,
     Brief,
     CaptionFormat,
-    HiddenRows,
     Json,
 )
 from callsheet.tasks.values.requests import REQUESTS
@@ -51,14 +49,6 @@ _OFF = Cell(column="enabled", value=False, line=None, where="enabled")
 KNOWN = 10_000
 #: What a service lists by name, and how it is read.
 _OFFERED: Mapping[str, Callable[[Json], Json]] = {"tool": cells.name, "character_id": cells.whole}
-
-
-class Candidate(NamedTuple):
-    """A brief whose id may yet be another row's too, and the cells of its ids, now and before."""
-
-    brief: Brief
-    place: Cell | None
-    was: Cell | None = None
 
 
 def to_briefs(
@@ -88,8 +78,8 @@ def to_briefs(
         if not isinstance(table.rows, GridRows):
             places[candidate.brief.row] = merged
     reading.guesses.tell(findings)
-    _refuse_twins(known, findings)
-    _refuse_moves(known, findings)
+    refuse_twins(known, findings)
+    refuse_moves(known, findings)
     if nameless := [one.brief.line for one in known if one.place is None]:
         count = len(nameless)
         findings.advise(
@@ -472,136 +462,3 @@ def _salvaged(cell: Cell | None, parse: Callable[[Json], Json]) -> Json:
         return None if cell is None or cell.faulty else parse(cell.value)
     except ValueError:
         return None
-
-
-def _refuse_twins(candidates: list[Candidate], findings: Findings) -> None:
-    """Refuse two rows that some file system, their content, or their video makes one."""
-    first: dict[str, Candidate] = {}
-    videos: dict[str, int] = {}
-    for candidate in candidates:
-        brief, place = candidate.brief, candidate.place
-        if brief.video_id and (line := videos.setdefault(brief.video_id, brief.line)) != brief.line:
-            findings.refuse(
-                f"is the video of line {line} too: a video belongs to one row",
-                line=brief.line,
-                cell="video_id",
-                value=brief.video_id,
-                column="video_id",
-                row=brief.row,
-            )
-        twin = first.setdefault(fold(brief.row), candidate)
-        if twin is candidate:
-            continue
-        line = twin.brief.line
-        if place is None and twin.place is None:
-            findings.refuse(
-                f"asks for the same video as line {line} (both without an id): "
-                "delete one, or give each an id if two videos are wanted",
-                line=brief.line,
-                value=shorten(brief.title),
-            )
-        else:
-            same = "the id" if twin.brief.row == brief.row else "but for its capitals the id"
-            where = place or twin.place
-            words = f"is {same} of line {line} too: every row needs one of its own"
-            if line == brief.line:
-                words = "is the id of two videos of this row: write every axis in matrix.id"
-            base = None if line == brief.line else brief.variant_of
-            findings.refuse(
-                words,
-                value=base or brief.row,
-                line=place.line if place else brief.line,
-                cell=where.where if where else "id",
-                column="id",
-            )
-
-
-def _refuse_moves(candidates: list[Candidate], findings: Findings) -> None:
-    """Refuse an earlier id that is still a row's, or that two rows claim."""
-    moved = [one for one in candidates if one.was is not None and one.brief.was is not None]
-    if not moved:
-        return
-    lines = {fold(one.brief.row): one.brief.line for one in candidates}
-    claimed: dict[str, int] = {}
-    for brief, _, cell in moved:
-        assert cell is not None
-        assert brief.was is not None
-        was = fold(brief.was)
-        first = claimed.setdefault(was, brief.line)
-        if was == fold(brief.row):
-            message = "is the id that the row has now: write the id that it had before, or nothing"
-        elif was in lines:
-            message = f"is still the id of line {lines[was]}: leave it empty, or change that id"
-        elif first != brief.line:
-            message = f"is what line {first} was too: only one row can keep its videos"
-        else:
-            continue
-        findings.refuse(
-            message, line=cell.line, cell=cell.where, value=brief.was, row=brief.row, column="was"
-        )
-
-
-# Rows that a workbook hides, or that a filter leaves out of it: read, or left out as asked.
-#
-# They are in the sheet either way: a row that is hidden has not left it.
-
-
-def note_hidden(table: Table, wanted: HiddenRows | None, findings: Findings) -> None:
-    """Note how many rows are hidden, and what becomes of them."""
-    hidden = table.hidden
-    if not hidden:
-        return
-    rows, they = ("row", "it is") if len(hidden) == 1 else ("rows", "they are")
-    outcome = {
-        "skip": f"{they} left out",
-        "read": f"{they} read",
-        None: "a run asks before it pays for them (--visible-only leaves them out, "
-        "--include-hidden reads them)",
-    }[wanted]
-    findings.note(
-        f"has {len(hidden)} of its {len(table.rows)} rows hidden ({rows} {_ranges(hidden)}): "
-        f"{outcome}"
-    )
-
-
-def without_refused(table: Table) -> Table:
-    """Return a table whose refused columns are kept and never read, under names no header has."""
-    names = {name: name if is_usable(name) else f"x_.{name}" for name in table.columns}
-    rows = (
-        row._replace(cells={names[name]: cell for name, cell in row.cells.items()})
-        for row in table.rows
-    )
-    columns = {names[name]: header for name, header in table.columns.items()}
-    return replace(table, columns=columns, rows=tuple(rows))
-
-
-def without_hidden(
-    table: Table, findings: Findings, folder: Path | None
-) -> tuple[Table, frozenset[str]]:
-    """Return the table without its hidden rows, and the ids of those, right or not."""
-    if not table.hidden:
-        return table, frozenset()
-    hidden = replace(table, rows=tuple(row for row in table.rows if row.hidden))
-    seen = tuple(row for row in table.rows if not row.hidden)
-    visible = replace(table, rows=seen, hidden=())
-    unseen, _ = to_briefs(hidden, Findings(findings.file), folder=folder)
-    if hidden.rows and not visible.rows:
-        findings.refuse("has no rows but hidden ones; --include-hidden reads them")
-    return visible, frozenset(brief.row for brief in unseen if not row_id_fault(brief.row))
-
-
-def hidden_among(briefs: Iterable[Brief], table: Table) -> frozenset[str]:
-    """Return the ids of the briefs whose rows are hidden."""
-    lines = frozenset(table.hidden)
-    return frozenset(brief.row for brief in briefs if brief.line in lines) if lines else frozenset()
-
-
-def _ranges(lines: Sequence[int]) -> str:
-    found: list[list[int]] = []
-    for line in lines:
-        if found and found[-1][1] == line - 1:
-            found[-1][1] = line
-        else:
-            found.append([line, line])
-    said = [str(first) if first == last else f"{first} to {last}" for first, last in found]
-    return ", ".join(said[:4] + ["..."] * (len(said) > 4))

@@ -137,8 +137,8 @@ async def main() -> str:
     """Carry the campaign of this folder, sampled while its rows are on their way."""
     from callsheet.flows.executor import prepare
     from callsheet.tasks.campaign.options import RunOptions
+    from callsheet.tasks.campaign.production import produce_step, production
     from callsheet.tasks.campaign.run import open_run
-    from callsheet.tasks.campaign.steps import produce_step, production
     from callsheet.tasks.runtime.settings import load_settings
     from tests.approvers import Approving
 

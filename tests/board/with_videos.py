@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, update
 
+from callsheet.tasks.ledger.decisions import approve_retakes
 from callsheet.tasks.ledger.deliveries import Delivered, deliver
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.schema import takes
-from callsheet.tasks.ledger.takes import approve_retakes
 from callsheet.tasks.values.briefs import Brief
 from tests.bench.video import make_video
 from tests.campaigns import NOW, VIDEO, Stage

@@ -9,9 +9,9 @@ import pytest
 
 from callsheet.flows.executor import prepare
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.production import produce_step
+from callsheet.tasks.campaign.production import production as producing
 from callsheet.tasks.campaign.run import open_run
-from callsheet.tasks.campaign.steps import produce_step
-from callsheet.tasks.campaign.steps import production as producing
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import VideoService
 from callsheet.tasks.store import Fetcher

@@ -996,14 +996,14 @@ MUTATIONS = (
     ),
     Mutation(
         "new attempts are held against the price that was agreed to, not that of the last one",
-        "tasks/ledger/takes.py",
+        "tasks/ledger/decisions.py",
         "to_micro(row.quoted), to_micro(row.approved)",
         "to_micro(row.quoted), to_micro(row.quoted)",
         "tests/unit/ledger/test_retries.py::test_a_price_cannot_creep_up_from_attempt_to_attempt",
     ),
     Mutation(
         "a retake uses no key that another ledger has used up",
-        "tasks/ledger/takes.py",
+        "tasks/ledger/decisions.py",
         "return max(row.nth, nth + (0 if",
         "return max(0, nth + (0 if",
         "tests/unit/ledger/test_earlier.py::test_a_retake_uses_no_key_that_another_ledger_has_used_up",
@@ -1017,7 +1017,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a price is as old as it was when it was asked for, not as its approval",
-        "tasks/ledger/takes.py",
+        "tasks/ledger/decisions.py",
         '{"quoted_at": priced_at or at,',
         '{"quoted_at": at,',
         "tests/unit/campaign/test_approve.py::test_a_price_ages_while_its_question_is_open",
@@ -1038,7 +1038,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a person gives no row the video of another one, however close they are",
-        "tasks/ledger/takes.py",
+        "tasks/ledger/decisions.py",
         'if connection.execute(_OF_ANOTHER, {"the_video": video_id, "the_row": row.id}).first():',
         "if False:",
         "tests/unit/ledger/test_resolve.py::test_of_two_rows_that_are_given_one_video_at_once_one_gets_it",
@@ -1618,7 +1618,7 @@ MUTATIONS = (
     ),
     Mutation(
         "two transactions do not adopt one video at the same moment",
-        "tasks/ledger/takes.py",
+        "tasks/ledger/decisions.py",
         'dialect_of(connection).hold_table(connection, "takes")',
         "pass",
         "tests/unit/campaign/test_adoption.py::test_of_two_that_adopt_a_video_at_once_one_is_refused",

@@ -21,8 +21,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from callsheet.tasks.engine.policy.decision import Rules
 from callsheet.tasks.ledger.campaigns import find_campaign, set_budget
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel, wake_stalled
+from callsheet.tasks.ledger.decisions import RETAKEABLE, adopt_video, give_up
 from callsheet.tasks.ledger.service_state import gate_of
-from callsheet.tasks.ledger.takes import RETAKEABLE, adopt_video, give_up
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.ledger.webhook_events import Hint, keep_hint
 from callsheet.tasks.runtime.errors import CallsheetError

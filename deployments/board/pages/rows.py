@@ -20,11 +20,11 @@ from callsheet.tasks.aftercare.cancel import LIVE
 from callsheet.tasks.aftercare.explain import explain
 from callsheet.tasks.engine.policy.decision import Rules
 from callsheet.tasks.ledger.campaigns import tally_of
+from callsheet.tasks.ledger.decisions import RETAKEABLE
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.reviews import REASONS
 from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.ledger.row_pages import names_shown
-from callsheet.tasks.ledger.takes import RETAKEABLE
 from callsheet.tasks.runtime.errors import WrongState
 from callsheet.tasks.runtime.redact import redacted
 

@@ -17,13 +17,14 @@ import pytest
 from pyarrow import parquet
 
 from callsheet.tasks.aftercare.export import COLUMNS, FORMATS, export, format_of, whole_file
+from callsheet.tasks.ledger.decisions import approve_retakes, give_up
 from callsheet.tasks.ledger.deliveries import deliver
 from callsheet.tasks.ledger.figures import PAGE
 from callsheet.tasks.ledger.gauges import keep_rates
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.reviews import review
-from callsheet.tasks.ledger.takes import accept, approve_retakes, give_up, settle
+from callsheet.tasks.ledger.takes import accept, settle
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.briefs import Brief
 from tests.campaigns import NOW, VIDEO, Stage, brief

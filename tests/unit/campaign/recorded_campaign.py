@@ -16,6 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from callsheet.tasks.ledger.decisions import approve_retakes
 from callsheet.tasks.ledger.deletions import mark_deleted
 from callsheet.tasks.ledger.deliveries import (
     Delivered,
@@ -35,7 +36,7 @@ from callsheet.tasks.ledger.schema import (
     rows,
     takes,
 )
-from callsheet.tasks.ledger.takes import accept, approve_retakes, open_take, settle
+from callsheet.tasks.ledger.takes import accept, open_take, settle
 from callsheet.tasks.ledger.values import STATES, State
 from callsheet.tasks.values.briefs import Brief
 from callsheet.tasks.values.names import object_name

@@ -12,8 +12,8 @@ import pytest
 
 from callsheet.tasks.campaign.adoption import adopt, match
 from callsheet.tasks.campaign.values import FoundVideo, Plan, PlanLine
+from callsheet.tasks.ledger.decisions import hold_videos
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.takes import hold_videos
 from callsheet.tasks.runtime.errors import MovedOn
 from callsheet.tasks.service import Video
 from callsheet.tasks.values.briefs import Brief

@@ -16,12 +16,13 @@ from sqlalchemy import update
 from callsheet.tasks.campaign.manifest import keep_manifest
 from callsheet.tasks.campaign.report_files import report_stands, write_manifest, write_report
 from callsheet.tasks.engine.context import Context, connect
+from callsheet.tasks.ledger.decisions import approve_retakes
 from callsheet.tasks.ledger.deliveries import add_delivery
 from callsheet.tasks.ledger.moves import note, remark
 from callsheet.tasks.ledger.quotes import Quoted, record_quotes
 from callsheet.tasks.ledger.schema import campaigns
 from callsheet.tasks.ledger.sync import Reported
-from callsheet.tasks.ledger.takes import approve_retakes, correct_charge
+from callsheet.tasks.ledger.takes import correct_charge
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.store import Store
 from callsheet.tasks.values.briefs import Brief

@@ -11,9 +11,10 @@ from callsheet.tasks.ledger import schema as tables
 from callsheet.tasks.ledger.accounts import Account, Terms, all_accounts
 from callsheet.tasks.ledger.campaigns import set_budget, tally_of
 from callsheet.tasks.ledger.database import insert_unless_there, ledger_url, make_engine
+from callsheet.tasks.ledger.decisions import give_up
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.quotes import Quoted, approve, renew_quote
-from callsheet.tasks.ledger.takes import give_up, refuse, settle
+from callsheet.tasks.ledger.takes import refuse, settle
 from callsheet.tasks.values.amounts import CreditPrice
 from tests.campaigns import NOW, Stage, brief
 from tests.leasing import acquire_lease

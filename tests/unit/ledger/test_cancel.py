@@ -15,9 +15,9 @@ from callsheet.tasks.ledger.cancel_requests import (
     end_cancel,
     wake_stalled,
 )
+from callsheet.tasks.ledger.decisions import approve_retakes
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import Quoted
-from callsheet.tasks.ledger.takes import approve_retakes
 from callsheet.tasks.ledger.values import State
 from tests.campaigns import NOW, Stage, brief
 

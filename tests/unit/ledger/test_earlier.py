@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from callsheet.tasks.ledger.decisions import approve_retakes
 from callsheet.tasks.ledger.earlier_takes import (
     EarlierTake,
     allow_to_pay,
@@ -20,7 +21,6 @@ from callsheet.tasks.ledger.earlier_takes import (
 )
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import Quoted
-from callsheet.tasks.ledger.takes import approve_retakes
 from tests.campaigns import NOW, Stage, brief
 
 

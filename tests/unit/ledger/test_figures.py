@@ -7,10 +7,11 @@ from typing import Any
 
 from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.ledger.campaigns import tally_of
+from callsheet.tasks.ledger.decisions import approve_retakes
 from callsheet.tasks.ledger.deliveries import Delivered, deliver
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import Quoted
-from callsheet.tasks.ledger.takes import accept, approve_retakes, settle
+from callsheet.tasks.ledger.takes import accept, settle
 from tests.campaigns import NOW, Stage, brief
 
 

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
+from callsheet.tasks.ledger.decisions import adopt_video, give_up
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.takes import adopt_video, give_up
 from callsheet.tasks.ledger.values import takes_of
 from callsheet.tasks.ledger.webhook_events import tracked_videos
 from tests.campaigns import NOW, Stage, brief, key_of

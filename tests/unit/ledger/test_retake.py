@@ -8,11 +8,12 @@ from functools import partial
 
 import pytest
 
+from callsheet.tasks.ledger.decisions import approve_retakes
 from callsheet.tasks.ledger.deliveries import deliver
 from callsheet.tasks.ledger.diff import diff_sheet
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import Quoted
-from callsheet.tasks.ledger.takes import accept, approve_retakes, refuse, settle
+from callsheet.tasks.ledger.takes import accept, refuse, settle
 from callsheet.tasks.ledger.values import State
 from tests.campaigns import NOW, VIDEO, Stage, brief, key_of, sums
 

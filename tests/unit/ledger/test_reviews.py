@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from callsheet.tasks.ledger.database import ledger_url, make_engine
+from callsheet.tasks.ledger.decisions import approve_retakes
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.reviews import (
@@ -22,7 +23,6 @@ from callsheet.tasks.ledger.reviews import (
     review_all,
     review_of,
 )
-from callsheet.tasks.ledger.takes import approve_retakes
 from callsheet.tasks.runtime.errors import BadInput
 from tests.campaigns import NOW, Stage, brief
 

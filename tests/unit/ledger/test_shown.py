@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, update
 
+from callsheet.tasks.ledger.decisions import approve_retakes
 from callsheet.tasks.ledger.deliveries import deliver
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import Quoted
@@ -29,7 +30,6 @@ from callsheet.tasks.ledger.row_pages import (
 from callsheet.tasks.ledger.row_selection import variety_of
 from callsheet.tasks.ledger.row_views import ShownRow
 from callsheet.tasks.ledger.schema import takes
-from callsheet.tasks.ledger.takes import approve_retakes
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.briefs import Brief
 from tests.campaigns import NOW, VIDEO, Stage
