@@ -26,6 +26,7 @@ from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.match import is_other_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget
+from callsheet.tasks.campaign.report import say_limits
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.values import CampaignRow
@@ -102,6 +103,8 @@ def _show(plan: Plan, console: Console) -> None:
             state = state_text(line.state or "planned")
             made.add_row(plain(line.row), state, *map(plain, _cells(line, plan.credit_price)))
     console.print(made)
+    for words in say_limits(plan):
+        console.print(plain(words))
 
 
 def _cells(line: PlanLine, credit_price: CreditPrice | None) -> tuple[str, ...]:

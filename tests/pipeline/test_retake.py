@@ -83,7 +83,7 @@ def test_a_retake_needs_no_sheet_and_asks_the_budget(desk: Desk, name: str) -> N
     assert refused.status == 4
     assert "budget of 20" in refused.err
     # What campaigns share is shown before it is approved.
-    assert "16 of the 31 credits of the budget of " in " ".join(refused.err.split())
+    assert "16 of the 31 credits of the budget of " in " ".join(refused.out.split())
     assert ended.status == 0, ended.err
     assert [(r["from"], r["to"]) for r in ended.json["rows"]] == [("delivered", "delivered")]
     assert desk.rows(name)["r001"]["take"] == 2

@@ -32,6 +32,7 @@ from callsheet.tasks.runtime.errors import (
     SpendRefused,
     VideoKept,
 )
+from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import Quote
 from tests.campaigns import NOW, Stage, brief
 
@@ -106,8 +107,8 @@ async def test_a_price_ages_while_its_question_is_open(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief())
     await stage.delivered()
     ask = RunOptions(campaign="spring", rows=("a",))
-    asking = partial(propose, RETAKE, ask, ledger, lambda: nullcontext(Prices()), at_once=1)
-    plan = await asking(clock=lambda: NOW - 3600)
+    asking = partial(propose, RETAKE, ask, ledger, lambda: nullcontext(Prices()))
+    plan = await asking(settings=load_settings(environ={}), clock=lambda: NOW - 3600)
 
     await approved(stage, plan)
 
