@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from callsheet.deployments.parser import parse
-from callsheet.tasks.runtime.redact import say
+from callsheet.tasks.runtime.redact import say, visible_json
 
 if TYPE_CHECKING:
     from callsheet.tasks.runtime.errors import CallsheetError, Problem
@@ -106,7 +106,8 @@ def execute(words: Sequence[str]) -> int:
         say(_with_command(f"stopped; {again}"))
         if getattr(args, "json", False):
             # What was spent by then is not known here; the ledger has it.
-            print(json.dumps({"error": "stopped", "exit": 5, "spent": None, "remedy": again}))
+            told = {"error": "stopped", "exit": 5, "spent": None, "remedy": again}
+            print(visible_json(json.dumps(told)))
         return 5
     except BrokenPipeError:
         # Anyone who read our output has enough of it (`callsheet rows | head`).
@@ -120,7 +121,7 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     from textwrap import indent
 
     from callsheet.tasks.runtime.errors import NOTHING_SPENT, Parked, SheetError, grouped
-    from callsheet.tasks.runtime.redact import one_line, redact, visible, visible_json
+    from callsheet.tasks.runtime.redact import one_line, redact, visible
     from callsheet.tasks.values.amounts import as_number
 
     found = (error.problems, error.notes) if isinstance(error, SheetError) else ((), ())
