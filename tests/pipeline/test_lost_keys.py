@@ -178,7 +178,7 @@ def test_a_key_that_was_sent_is_safe_while_it_is_known(stage: Place) -> None:
     before = stage.bought()
     manifest = stage.desk.folder / "deliveries" / stage.name / "manifest.json"
     # What a run leaves that is killed before the answer to its create.
-    manifest.write_text(manifest.read_text().replace('"video_id": "', '"was": "'))
+    manifest.write_text(manifest.read_text().replace('"video_id":"', '"was":"'))
     stage.lose(".callsheet")
     stage.sandbox.plan_fault(on="list", do="rewrite", remove=[KEYS])
 

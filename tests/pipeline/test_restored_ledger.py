@@ -190,9 +190,9 @@ def test_a_refusal_holds_after_other_rows_were_found(forgetful: Studio) -> None:
     forgetful.pass_horizon()
     manifest = forgetful.desk.folder / "deliveries" / forgetful.name / "manifest.json"
     # What a run leaves that is killed before the answer to its second create.
-    said = manifest.read_text().replace('"video_id": "', '"video_id": null, "was": "', 2)
-    first, _, second = said.partition('"video_id": null, "was": "')
-    manifest.write_text(f'{first}"video_id": "{second}')
+    said = manifest.read_text().replace('"video_id":"', '"video_id":null,"was":"', 2)
+    first, _, second = said.partition('"video_id":null,"was":"')
+    manifest.write_text(f'{first}"video_id":"{second}')
     forgetful.lose(".callsheet")
     forgetful.sandbox.plan_fault(on="list", do="rewrite", remove=[*HIDDEN, "videos.*.title"])
     forgetful.sandbox.plan_fault(on="list", do="rewrite", remove=["videos.*.fields"])
@@ -212,7 +212,7 @@ def test_a_clip_without_a_key_is_young_at_no_age(forgetful: Studio, horizon: str
     calls = forgetful.sandbox.calls()["image-to-video"]
     desk.environ["CALLSHEET_HORIZON"] = horizon
     manifest = desk.folder / "deliveries" / forgetful.name / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"video_id": "', '"was": "'))
+    manifest.write_text(manifest.read_text().replace('"video_id":"', '"was":"'))
     forgetful.lose(".callsheet")
     forgetful.sandbox.plan_fault(on="list", do="forbidden")
 
