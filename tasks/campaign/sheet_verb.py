@@ -69,8 +69,8 @@ async def take_in(
     That is the plan with the budget that the campaign has, and another one if that is to be set.
 
     For a person who approves without a run. The prices are those that were shown, as old as they
-    were (`priced_at`). Nothing is approved: a plan that is refused leaves the
-    rows with their prices, as a run does. Raise MovedOn for anything that is not as it was shown.
+    were (`priced_at`). Nothing is approved: a plan that is refused leaves the rows with their
+    prices, as a run does. Raise MovedOn for anything that is not as it was shown.
     """
     compared = partial(_as_shown, shown=shown, sheet=sheet, options=options)
     now = await ledger.read(compared)
