@@ -52,6 +52,8 @@ class PrefectPage:
         self._is_lost = False
         self._has_answered = False
         self._went_well = 0.0
+        #: Is told of each answer that is not a fault of the server.
+        self.on_answer: Callable[[], object] = lambda: None
         self._turn = asyncio.Lock()
         self._tags = [TAG]
         self._lines: list[dict[str, Any]] = []
@@ -253,6 +255,7 @@ class PrefectPage:
                 await self._bear_with_it()
             else:
                 self._has_answered, self._went_well = True, self._loop.time()
+                self.on_answer()
                 if not answer.is_success:
                     words = f"{path}: HTTP {answer.status_code} {shorten(answer.text)}"
                     raise CallsheetError(redact(words))

@@ -44,8 +44,8 @@ from callsheet.tasks.ledger.values import State
 from callsheet.tasks.runtime.errors import CallsheetError, Parked
 from callsheet.tasks.runtime.redact import say
 
-#: How long the command may take at its end to have Prefect show that, in seconds.
-WAIT = 2.0
+#: How long the command waits at its end for an answer of Prefect, and for all of them, in seconds.
+WAIT, WAIT_FOR_ALL = 2.0, 15.0
 #: What a person has done to a flow run whose state has this type.
 DONE: Mapping[str, Kind] = {
     "CANCELLING": "cancelled",
@@ -141,8 +141,7 @@ class _ShownRun:
         try:
             if self.page.has_begun:
                 await self._interruption.acted()
-                async with asyncio.timeout(WAIT):
-                    await self._show_end(error)
+                await self._show_end_in_time(error)
         except TimeoutError:
             words = "does not answer in time: it does not show the end of this run"
             self.page.lose(f"the Prefect server at {self._url} {words}")
@@ -156,6 +155,19 @@ class _ShownRun:
             self.page.lose("stopped before Prefect had the whole run: its page is not complete")
         finally:
             await self.page.aclose()
+
+    async def _show_end_in_time(self, error: BaseException | None) -> None:
+        """Show how the run ended; raise TimeoutError once the server takes too long for it."""
+        now = asyncio.get_running_loop().time
+        last = now() + WAIT_FOR_ALL
+        async with asyncio.timeout(WAIT) as limit:
+
+            def go_on() -> None:
+                if not limit.expired():
+                    limit.reschedule(min(now() + WAIT, last))
+
+            self.page.on_answer = go_on
+            await self._show_end(error)
 
     async def _show_end(self, error: BaseException | None) -> None:
         self.page.do(self._end_page(error))

@@ -77,6 +77,14 @@ class Choosy(Scripted):
         self.say(422, "too long")
 
 
+class Slow(Scripted):
+    """Takes half a second for each answer."""
+
+    def later(self) -> None:
+        time.sleep(0.5)
+        self.say(200, json.dumps({"id": "7", "state": {"type": "RUNNING"}}))
+
+
 def test_a_server_that_is_not_there_is_said_once(desk: Desk, name: str) -> None:
     ended = _run(desk, name, "http://127.0.0.1:9/api")
 
@@ -116,6 +124,13 @@ def test_a_server_that_answers_no_more_holds_up_nobody_for_long(
     assert json.loads(out)["rows"] == {"total": 2, "delivered": 2}
     assert err.count("does not answer in time: it does not show the end of this run") == 1
     assert "Traceback" not in err
+
+
+def test_a_server_that_is_slow_is_waited_for_at_the_end(desk: Desk, name: str) -> None:
+    with serving(Slow) as url:
+        ended = _run(desk, name, f"{url}/api")
+
+    assert "Prefect" not in ended.err
 
 
 @pytest.mark.always
