@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from callsheet.deployments.parser import COMMANDS, build_parser
 
@@ -22,25 +24,59 @@ Your shell can complete commands, options, choices and files. Add
 
 """
 #: What every command takes.
-SHARED = {"help", "json", "profile", "verbose"}
+EVERYWHERE = {"help", "json", "profile", "verbose"}
+#: An option that so many commands take with the same meaning is described once.
+MANY = 4
+SHARED = """\
+## Options of many commands
+
+Each command below names those that it takes.
+"""
+
+
+class Option(NamedTuple):
+    """A row of a table: how the option is typed, and what it does."""
+
+    shown: str
+    does: str
 
 
 def page() -> str:
     """Return the page in Markdown."""
     table = ["| command | |", "|---|---|"]
     table += [f"| [`callsheet {name}`](#{name}) | {does} |" for name, (does, _) in COMMANDS.items()]
-    parts = [HEAD + "\n".join(table)]
     (commands,) = _verbs_of(build_parser())
+    named = {name: commands.choices[name] for name in COMMANDS}
+    shared = _shared([option for one in named.values() for option in _of_all_verbs(one)])
+    parts = [HEAD + "\n".join(table), SHARED + "\n".join(_table(shared))]
     for name, (does, _) in COMMANDS.items():
-        parts.append("\n".join(_part(name, does, commands.choices[name])))
+        parts.append("\n".join(_part(name, does, named[name], shared)))
     return "\n\n".join(parts) + "\n"
 
 
-def _part(name: str, does: str, parser: argparse.ArgumentParser) -> Iterator[str]:
+def _shared(options: Sequence[Option]) -> list[Option]:
+    """Return what many commands take, each name with the meaning that it has most often."""
+    meanings: dict[str, Option] = {}
+    for option, times in reversed(Counter(options).most_common()):
+        if times >= MANY and option.shown.startswith("-"):
+            meanings[option.shown] = option
+    return [option for option in dict.fromkeys(options) if option in meanings.values()]
+
+
+def _of_all_verbs(parser: argparse.ArgumentParser) -> Iterator[Option]:
+    yield from _options(parser)
+    for verbs in _verbs_of(parser):
+        for of in verbs.choices.values():
+            yield from _options(of)
+
+
+def _part(
+    name: str, does: str, parser: argparse.ArgumentParser, shared: Sequence[Option]
+) -> Iterator[str]:
     yield f"## {name}"
     yield ""
     yield f"{does[0].upper()}{does[1:]}."
-    yield from _options(parser)
+    yield from _described(parser, shared)
     for verbs in _verbs_of(parser):
         helps = {action.dest: action.help for action in verbs._choices_actions}
         for verb, of in verbs.choices.items():
@@ -49,29 +85,44 @@ def _part(name: str, does: str, parser: argparse.ArgumentParser) -> Iterator[str
             yield ""
             words = str(helps.get(verb) or "")
             yield f"{words[:1].upper()}{words[1:]}."
-            yield from _options(of)
+            yield from _described(of, shared)
 
 
-def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
-    actions = [
-        action
-        for action in parser._actions
-        if not isinstance(action, argparse._SubParsersAction)
-        and action.dest not in SHARED
-        and action.help != argparse.SUPPRESS
-    ]
-    if actions:
+def _described(parser: argparse.ArgumentParser, shared: Sequence[Option]) -> Iterator[str]:
+    """Yield the lines on a command's own options, and the names of the others."""
+    options = list(_options(parser))
+    yield from _table([one for one in options if one not in shared])
+    others = [f"`{one.shown}`" for one in options if one in shared]
+    if others:
+        yield ""
+        yield f"[As elsewhere](#options-of-many-commands): {', '.join(others)}."
+
+
+def _table(options: Sequence[Option]) -> Iterator[str]:
+    if options:
         yield from ("", "| option | |", "|---|---|")
-    for action in actions:
-        names = ", ".join(action.option_strings)
-        value = _value(action)
-        shown = " ".join(filter(None, (names, value))).replace("|", "\\|")
-        yield f"| `{shown}` | {_help(action)} |"
+    for shown, does in options:
+        yield f"| `{_in_cell(shown)}` | {_in_cell(does)} |"
+
+
+def _in_cell(words: str) -> str:
+    return words.replace("|", "\\|")
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[Option]:
+    for action in parser._actions:
+        if (
+            not isinstance(action, argparse._SubParsersAction)
+            and action.dest not in EVERYWHERE
+            and action.help != argparse.SUPPRESS
+        ):
+            names = ", ".join(action.option_strings)
+            yield Option(" ".join(filter(None, (names, _value(action)))), _help(action))
 
 
 def _help(action: argparse.Action) -> str:
     # argparse fills in a default by `%`, so a percent sign is written twice.
-    return (action.help or "").replace("%%", "%").replace("|", "\\|")
+    return (action.help or "").replace("%%", "%")
 
 
 def _value(action: argparse.Action) -> str:

@@ -19,7 +19,7 @@ from callsheet.deployments.parser import EPILOG, build_parser
 from callsheet.tasks.metrics import METRICS
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.sheet.json_schema import sheet_schema
-from tests.commands_page import SHARED
+from tests.commands_page import EVERYWHERE
 from tests.promises.schemas import Reader
 
 Table = dict[str, str]
@@ -81,7 +81,7 @@ def commands() -> Table:
 def _of_parser(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
     yield name, "command"
     for action in parser._actions:
-        if action.dest in SHARED:
+        if action.dest in EVERYWHERE:
             continue
         if isinstance(action, argparse._SubParsersAction):
             for verb, of in action.choices.items():
