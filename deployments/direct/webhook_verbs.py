@@ -29,7 +29,6 @@ from callsheet.tasks.ledger.webhook_events import count_hints, last_heard
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError, NotFound
 from callsheet.tasks.runtime.redact import redact, redacted, visible
 from callsheet.tasks.service import operations as ops
-from callsheet.tasks.values.amounts import count
 from callsheet.tasks.values.briefs import Json
 from callsheet.tasks.webhooks import (
     Subscriber,
@@ -131,9 +130,10 @@ async def status(session: Session) -> Document:
     given = at.settings.webhook_secret
     shown = [await _shown(at, GIVEN, "CALLSHEET_WEBHOOK_SECRET")] if given else []
     here = bool(given) or bool(found.here) or not found.usable
-    places = [(own, "here" if own.is_here else own.entry.place) for own in found.usable]
-    useless = [(own, None) for own in found.useless if not own.has_moved]
-    shown += [await _shown(at, own.entry.nonce, one, own) for own, one in (*places, *useless)]
+    groups = ((found.here, "here"), (found.elsewhere, "elsewhere"), (found.useless, None))
+    for webhooks, place in groups:
+        kept = [own for own in webhooks if place or not own.has_moved]
+        shown += [await _shown(at, own.secret.nonce, place, own) for own in kept]
     problems = [*_problems(found, shown), *(receiver if here else [])]
     _print(session.console, shown, problems)
     return {
@@ -152,10 +152,7 @@ async def _tell(
     if status.webhook_id is not None:
         where = plain(redact(status.url or "-"))
         at.console.print(f"[bold]{plain(status.webhook_id)}[/] {where}: {_words(status)}")
-    if status.missed:
-        missed = count(len(status.missed), "event was", "events were")
-        at.console.print(f"{missed} missed; runs find their videos by polling")
-    document: Document = {**vars(status), "missed": list(status.missed), "exit": 0}
+    document: Document = {**vars(status), "exit": 0}
     document["url"] = None if status.url is None else redact(status.url)
     if status.trouble is not None:
         told = [status.trouble, *([] if status.heard else await _receiver(at))]
@@ -199,7 +196,7 @@ async def _shown(
     """Return a subscription as JSON; one that was made by hand (no `own`) is known by its nonce."""
     url, attempts = at.settings.webhook_url, []
     if own is not None:
-        url = own.webhook.url or own.entry.url
+        url = own.webhook.url or own.secret.url
         with suppress(NotFound):
             attempts = await at.service.ask(ops.DELIVERIES, own.webhook.id)
     last = await at.ledger.read(last_heard, nonce=nonce)

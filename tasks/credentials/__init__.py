@@ -18,8 +18,6 @@ from callsheet.tasks.credentials.secret_files import (
     keep_webhook_secret,
     make_private_folder,
     read_private,
-    read_webhook_secret,
     read_webhook_secrets,
-    retire_webhook_secret,
     write_private,
 )

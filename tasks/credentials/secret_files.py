@@ -10,7 +10,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -33,13 +33,17 @@ GIVEN = "given"
 class WebhookSecret:
     """What signs the deliveries of one webhook; moments are Unix seconds.
 
-    An empty `secret` holds the place of one that is being asked for.
+    `url` is the address that it was made with, and ends in `nonce`. An empty `secret` holds the
+    place of one that is being asked for; without a `webhook_id` it is not known whether the service
+    made it.
     """
 
     nonce: str
     organisation: str
-    secret: str = field(repr=False)
+    url: str
     made_at: float
+    secret: str = field(default="", repr=False)
+    webhook_id: str | None = None
     retired_at: float | None = None
 
     def lives(self, now: float) -> bool:
@@ -54,39 +58,34 @@ def keep_webhook_secret(folder: Path, kept: WebhookSecret) -> None:
     write_private(_file(folder, kept.nonce), json.dumps(asdict(kept)))
 
 
-def retire_webhook_secret(folder: Path, nonce: str, *, at: float) -> None:
-    """Have a secret end after its afterlife; does nothing for one that is not there."""
-    kept = read_webhook_secret(folder, nonce)
-    if kept is not None and kept.retired_at is None:
-        keep_webhook_secret(folder, replace(kept, retired_at=at))
-
-
 def drop_webhook_secret(folder: Path, nonce: str) -> None:
     """Forget a secret at once."""
     _file(folder, nonce).unlink(missing_ok=True)
 
 
-def read_webhook_secret(folder: Path, nonce: str) -> WebhookSecret | None:
-    """Return one secret, or None; raise ConfigurationError when its file is not for us alone."""
-    text = read_private(_file(folder, nonce))
+def read_webhook_secrets(folder: Path) -> list[WebhookSecret]:
+    """Return all that are kept, the newest first.
+
+    Raises ConfigurationError for a file that is not for us alone, or no secret any more.
+    """
+    files = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    found = [one for file in files if (one := _read_webhook_secret(file))]
+    return sorted(found, key=lambda one: -one.made_at)
+
+
+def _read_webhook_secret(path: Path) -> WebhookSecret | None:
+    text = read_private(path)
     if text is None:
         return None
     try:
         found = WebhookSecret(**json.loads(text))
     except (ValueError, TypeError):
         raise ConfigurationError(
-            f"{_file(folder, nonce)} is not a webhook's secret any more",
+            f"{path} is not a webhook's secret any more",
             remedy="delete it, then run `callsheet webhooks ensure`",
         ) from None
     register_secret(found.secret)
     return found
-
-
-def read_webhook_secrets(folder: Path) -> list[WebhookSecret]:
-    """Return all that are kept, the newest first."""
-    names = [path.stem for path in folder.glob("*.json")] if folder.is_dir() else []
-    found = [read_webhook_secret(folder, name) for name in names]
-    return sorted((one for one in found if one), key=lambda one: -one.made_at)
 
 
 class LiveSecrets:

@@ -33,7 +33,6 @@ from callsheet.tasks.ledger.schema import (
     counters,
     events,
     rows,
-    subscriptions,
     takes,
 )
 from callsheet.tasks.ledger.schema_runs import acts, nights
@@ -92,7 +91,6 @@ class LedgerGauges:
     nights: Sequence[KeptNight]
     counts: Counts
     heard_at: float | None
-    subscriptions: int
     backup_at: float | None
     size: int
 
@@ -114,7 +112,6 @@ class Gauging:
             nights=_nights(connection, now),
             counts=counts_kept(connection),
             heard_at=last_heard(connection),
-            subscriptions=_subscriptions(connection),
             backup_at=_backup_at(connection),
             size=size_of(_engine(connection)),
         )
@@ -182,11 +179,6 @@ def _nights(connection: Connection, now: float) -> list[KeptNight]:
     query = NIGHTS.query.where(*swept).order_by(nights.c.ended_at)
     latest = {one.inbox: one for one in NIGHTS.all(connection, query)}
     return sorted(latest.values(), key=lambda one: one.ended_at or 0, reverse=True)[:MOST_INBOXES]
-
-
-def _subscriptions(connection: Connection) -> int:
-    asked = select(func.count()).where(subscriptions.c.retired_at.is_(None))
-    return int(connection.execute(asked).scalar_one())
 
 
 def _backup_at(connection: Connection) -> float | None:

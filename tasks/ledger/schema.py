@@ -25,9 +25,9 @@ from sqlalchemy import (
 
 #: The newest migration: `callsheet ledger upgrade` brings an older ledger to it; a newer one is
 #: refused.
-REVISION = "0032"
+REVISION = "0033"
 #: The oldest that a program can upgrade: of the first release. What came before is refused.
-FIRST = "0032"
+FIRST = "0033"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.
 VERSION_TABLE = "callsheet_version"
@@ -422,21 +422,6 @@ hinted = Table(
     Column("hint_id", Id, ForeignKey("hints.id", ondelete="CASCADE"), primary_key=True),
     Column("video_id", String(200), primary_key=True),
     Index(None, "video_id"),
-)
-
-# Webhooks that were made for this ledger's campaigns. Their secrets are never in here.
-subscriptions = Table(
-    "subscriptions",
-    metadata,
-    # The last part of its address.
-    Column("nonce", String(40), primary_key=True),
-    Column("organisation", String(64), nullable=False),
-    Column("url", Text, nullable=False),
-    # Where its secret is kept: a host, and a folder there.
-    Column("place", Text, nullable=False),
-    Column("webhook_id", String(200)),
-    Column("made_at", Float, nullable=False),
-    Column("retired_at", Float),
 )
 
 # What a service told of what it offers, newest only. Sheets are compared with it offline.

@@ -1,6 +1,6 @@
 """Webhook events.
 
-Stored once each, matched to videos, waited for; and the subscriptions that bring them.
+Stored once each, matched to videos, and waited for.
 
 A hint says where to look and is never believed. Of what it says of itself only the body is
 signed; event id, kind, attempt and moment are kept for people to read.
@@ -30,7 +30,6 @@ from callsheet.tasks.ledger.schema import (
     hints,
     leases,
     rows,
-    subscriptions,
     takes,
 )
 from callsheet.tasks.ledger.values import UNDER_WAY
@@ -178,12 +177,6 @@ def pings_heard(
     return number, heard_at
 
 
-def events_heard(connection: Connection, events: Collection[str]) -> set[str]:
-    """Return those of `events`, ids of a list of deliveries, that came in."""
-    query = select(hints.c.event_id).where(hints.c.event_id.in_(events))
-    return {event for event in connection.execute(query).scalars() if event is not None}
-
-
 def tracked_videos(connection: Connection, videos: Collection[str]) -> list[TrackedVideo]:
     """Return those of `videos` that this ledger knows, each once: of several takes the newest."""
     found: dict[str, TrackedVideo] = {}
@@ -295,57 +288,3 @@ class _Ear:
         driver.autocommit = True
         driver.execute(f"LISTEN {CHANNEL}")
         return found
-
-
-# The webhooks that were made for this ledger, so that every process knows of them.
-#
-# Their secrets are kept next to the receiver, never here.
-
-
-@dataclass(frozen=True, kw_only=True)
-class Subscription:
-    """A webhook of ours: `url` ends in `nonce`, `place` says where its secret is kept.
-
-    Without a `webhook_id` it is not known whether the service made it. Moments are Unix seconds.
-    """
-
-    nonce: str
-    organisation: str
-    url: str
-    place: str
-    webhook_id: str | None = None
-    made_at: float = 0.0
-    retired_at: float | None = None
-
-
-def plan_subscription(connection: Connection, planned: Subscription) -> None:
-    """Record a webhook that is about to be made."""
-    connection.execute(subscriptions.insert().values(_SUBSCRIPTIONS.line(planned)))
-
-
-def name_subscription(connection: Connection, nonce: str, *, webhook_id: str) -> None:
-    """Record the id that the service gave it."""
-    this = subscriptions.c.nonce == nonce
-    connection.execute(update(subscriptions).where(this).values(webhook_id=webhook_id))
-
-
-def retire_subscription(connection: Connection, nonce: str, *, at: float) -> bool:
-    """Record that it is used no more; return False if that was so already."""
-    this = (subscriptions.c.nonce == nonce) & subscriptions.c.retired_at.is_(None)
-    return connection.execute(update(subscriptions).where(this).values(retired_at=at)).rowcount > 0
-
-
-def all_subscriptions(
-    connection: Connection, organisation: str, nonces: Collection[str] = ()
-) -> list[Subscription]:
-    """Return every webhook of an organisation that was made for this ledger, newest first.
-
-    With those of `nonces`, whatever key made them: a new key gives an organisation another
-    fingerprint, and its webhooks stay where they are.
-    """
-    this = or_(subscriptions.c.organisation == organisation, subscriptions.c.nonce.in_(nonces))
-    order = (subscriptions.c.made_at.desc(), subscriptions.c.nonce)
-    return _SUBSCRIPTIONS.all(connection, _SUBSCRIPTIONS.query.where(this).order_by(*order))
-
-
-_SUBSCRIPTIONS = Records(Subscription, subscriptions)

@@ -164,8 +164,6 @@ class _Checks:
     target: HintTarget
     say: Callable[[str], None]
     intervals: CheckIntervals
-    #: Deliveries that are known to have been missed: the service lists each for a while.
-    _missed: set[str] = field(default_factory=set)
     #: Whether it was said that hints do not arrive.
     _said: bool = False
 
@@ -186,9 +184,8 @@ class _Checks:
             status = SubscriptionStatus(trouble=str(error))
         healthy = status.trouble is None
         self.target.rely_on_hints(healthy)
-        missed = set(status.missed) - self._missed
-        self._missed |= missed
-        if status.enabled or missed:
+        if status.enabled or (healthy and self._said):
+            # What came while nobody heard it is not repeated.
             self.target.sweep()
         if not healthy and not self._said:
             self.say(f"videos are found by looking for them: {status.trouble}")

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable
 from dataclasses import replace
 from functools import partial
 
 from callsheet.tasks.credentials import GIVEN
-from callsheet.tasks.ledger.webhook_events import events_heard, last_heard, pings_heard
+from callsheet.tasks.ledger.webhook_events import last_heard, pings_heard
 from callsheet.tasks.runtime.errors import ServiceError, shorten
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.suggest import suggest
@@ -78,6 +78,9 @@ _BUSY = SubscriptionStatus(
 )
 
 
+_ELSEWHERE = "the webhook was made by another machine, which has its secret"
+
+
 async def _or_trouble(status: Awaitable[SubscriptionStatus]) -> SubscriptionStatus:
     try:
         return await status
@@ -91,11 +94,8 @@ async def _ensure(at: Subscriber, timeout: float) -> SubscriptionStatus:
     if found.usable:
         return await _first_heard(at, found, timeout)
     new = await create(at)
-    if new is None:
-        trouble = "another host is about to make the ledger's webhook; ask again in a minute"
-        return SubscriptionStatus(trouble=trouble)
-    trouble_of_new = await ping(at, new.webhook, new.entry.nonce, timeout=timeout)
-    return replace(_status(new, trouble_of_new), made=True)
+    unheard = await ping(at, new.webhook, new.secret.nonce, timeout=timeout)
+    return replace(_status(new, unheard), made=True)
 
 
 async def _first_heard(
@@ -104,18 +104,16 @@ async def _first_heard(
     """Return the newest webhook that is received; those here that it replaces are deleted."""
     status = None
     for own in found.usable:
-        trouble = await ping(at, own.webhook, own.entry.nonce, timeout=timeout)
+        trouble = await ping(at, own.webhook, own.secret.nonce, timeout=timeout)
         if trouble is None:
             # A rotation that was cut off leaves two of them.
             for other in found.here:
                 if other is not own and not other.has_moved:
                     await delete(at, other)
-            enabled = await _enable(at, own.webhook)
-            missed = await missed_events(at, own.webhook)
-            return replace(_status(own, None), enabled=enabled, missed=missed)
+            return replace(_status(own, None), enabled=await _enable(at, own.webhook))
         status = status or _status(own, _explained(own, trouble, found))
     assert status is not None, "there is a candidate"
-    return replace(status, missed=await missed_events(at, found.usable[0].webhook))
+    return status
 
 
 async def _enable(at: Subscriber, webhook: Webhook) -> bool:
@@ -135,18 +133,14 @@ async def _rotate(at: Subscriber, timeout: float) -> SubscriptionStatus:
     if not found.usable:
         return await _ensure(at, timeout)
     if not found.here:
-        place = found.usable[0].entry.place
-        return SubscriptionStatus(
-            trouble=f"the webhook's secret is kept at {place}: replace it there"
-        )
-    new = await create(at, beside=True)
-    assert new is not None, "it is made beside others"
-    unheard = await ping(at, new.webhook, new.entry.nonce, timeout=timeout)
+        return SubscriptionStatus(trouble=f"{_ELSEWHERE}: replace it there")
+    new = await create(at)
+    unheard = await ping(at, new.webhook, new.secret.nonce, timeout=timeout)
     if unheard is None:
-        missed = await drain(at, [old.webhook for old in found.here], timeout=timeout)
+        await at.sleep(IN_FLIGHT)
         for old in found.here:
             await delete(at, old)
-        return replace(_status(new, None), made=True, missed=missed)
+        return replace(_status(new, None), made=True)
     await delete(at, new)
     return _status(found.here[0], f"the new webhook is given up and the old one kept: {unheard}")
 
@@ -162,11 +156,10 @@ async def _check_given(at: Subscriber, timeout: float) -> SubscriptionStatus:
             unheard = await ping(at, webhook, GIVEN, timeout=timeout)
             status = replace(status, webhook_id=webhook.id, url=webhook.url)
             if unheard is None:
-                missed = await missed_events(at, webhook)
                 enable = suggest("webhooks edit", webhook.id, "--enable")
                 off = f"{webhook.id} is disabled: `{enable}`"
                 disabled = off if webhook.is_active is False else None
-                return replace(status, heard=True, missed=missed, trouble=disabled)
+                return replace(status, heard=True, trouble=disabled)
             trouble = unheard
     except ServiceError as error:
         trouble = _said_by(error)
@@ -185,9 +178,9 @@ def _leads_here(at: Subscriber, webhook: Webhook) -> bool:
 
 def _status(own: OwnWebhook, trouble: str | None) -> SubscriptionStatus:
     return SubscriptionStatus(
-        nonce=own.entry.nonce,
+        nonce=own.secret.nonce,
         webhook_id=own.webhook.id,
-        url=own.webhook.url or own.entry.url,
+        url=own.webhook.url or own.secret.url,
         heard=trouble is None,
         trouble=trouble,
     )
@@ -196,11 +189,11 @@ def _status(own: OwnWebhook, trouble: str | None) -> SubscriptionStatus:
 def _explained(own: OwnWebhook, trouble: str, found: WebhookInventory) -> str:
     off = " It is disabled until a ping arrives." if own.webhook.is_active is False else ""
     if own.has_moved:
-        off += f" It was made for {own.entry.url}, and that was changed since."
+        off += f" It was made for {own.secret.url}, and that was changed since."
     if found.here:
         return trouble + off
     return (
-        f"{trouble}{off} Its secret is kept at {own.entry.place}; if that place is no more, run "
+        f"{trouble}{off} Note that {_ELSEWHERE}: if that has ended, run "
         f"`{suggest('webhooks delete', own.webhook.id)}`, then `callsheet webhooks ensure`"
     )
 
@@ -209,21 +202,19 @@ def _said_by(error: ServiceError) -> str:
     return f"{error}; {error.remedy}" if error.remedy else str(error)
 
 
-# Whether deliveries come through: a ping that is asked for, and the service's list of attempts.
+# Whether deliveries come through: a ping that is asked for.
 #
-# The inbox is the proof. What the service says of a ping or a delivery is of unknown shape, and is
-# for people.
+# The inbox is the proof. What the service says of a ping is of unknown shape, and is for people.
 
 
 #: Seconds between two polls of the inbox.
 INBOX_INTERVAL = 0.1
-#: A delivery that does not fail is made within so many seconds of its event.
+#: A delivery that does not fail is made within so many seconds of its event: a webhook that is
+#: replaced ends later, since what is on its way through it ends with it.
 IN_FLIGHT = 5.0
 #: Clocks of receiver and asker differ by less than this, in seconds.
 SKEW = 86400.0
 
-_EVENT_ID = ("event_id", "eventId", "event-id")
-_KIND = ("event", "kind", "type", "event_type", "event_kind")
 _WHY = ("error", "error_message", "message", "status", "status_code", "response_status")
 
 
@@ -249,35 +240,6 @@ async def ping(at: Subscriber, webhook: Webhook, nonce: str, *, timeout: float) 
         asking.cancel()
 
 
-async def missed_events(at: Subscriber, webhook: Webhook) -> tuple[str, ...]:
-    """Return the events among the last 50 attempts that did not come in; empty if no one says."""
-    try:
-        attempts = await at.service.ask(ops.DELIVERIES, webhook.id)
-    except ServiceError as error:
-        log.info("what was missed is not known: %s", error)
-        return ()
-    told = list(dict.fromkeys(event for one in attempts for event in _events_of(one)))
-    known = await at.ledger.read(events_heard, events=told)
-    return tuple(event for event in told if event not in known)
-
-
-async def drain(at: Subscriber, webhooks: Sequence[Webhook], *, timeout: float) -> tuple[str, ...]:
-    """Let what is on its way through webhooks arrive, before they end; return what did not.
-
-    Waits `IN_FLIGHT` seconds for what was not tried yet, and `timeout` for what has failed.
-    """
-    live = [webhook for webhook in webhooks if webhook.is_active is not False]
-    if not live:
-        return ()
-    await at.sleep(IN_FLIGHT)
-    for _ in range(max(1, round(timeout))):
-        missed = [event for webhook in live for event in await missed_events(at, webhook)]
-        if not missed:
-            return ()
-        await at.sleep(1.0)
-    return tuple(dict.fromkeys(missed))
-
-
 def _silence(webhook: Webhook, asking: asyncio.Future[Json], timeout: float) -> str:
     if not asking.done():
         return f"the service has not answered in {timeout:g} s whether it sent a ping"
@@ -290,25 +252,3 @@ def _silence(webhook: Webhook, asking: asyncio.Future[Json], timeout: float) -> 
         f"a ping to {where} was not heard within {timeout:g} s{after}; "
         "is a receiver at work there (`callsheet receive`), with this ledger?"
     )
-
-
-def _events_of(attempt: Json) -> Iterator[str]:
-    """Return the ids of the events that an attempt names, unless it is about another kind."""
-    if isinstance(attempt, dict):
-        kinds = [attempt[name] for name in _KIND if isinstance(attempt.get(name), str)]
-        if kinds and READY not in kinds:
-            return
-    yield from _ids_in(attempt)
-
-
-def _ids_in(value: Json, within: str = "", name: str = "") -> Iterator[str]:
-    if isinstance(value, dict):
-        for inner_name, inner in value.items():
-            yield from _ids_in(inner, name, inner_name)
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        for inner in value:
-            yield from _ids_in(inner, within, name)
-    elif isinstance(value, str) and (
-        name in _EVENT_ID or value.startswith("evt_") or (within, name) == ("event", "id")
-    ):
-        yield value

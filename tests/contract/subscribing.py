@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from callsheet.deployments.receiver.server import Receiver, receiving
-from callsheet.tasks.engine.context import organisation_of
 from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.ledger.webhook_events import Subscription, all_subscriptions
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import VideoService, Webhook
 from callsheet.tasks.service import operations as ops
@@ -41,12 +39,6 @@ class Place:
         """Return what the service has under our address."""
         listed = await self.at.service.ask(ops.LIST_WEBHOOKS)
         return [webhook for webhook in listed if (webhook.url or "").startswith(self.at.prefix)]
-
-    async def entries(self) -> list[Subscription]:
-        """Return what the ledger has that is not retired."""
-        organisation = organisation_of(self.at.settings)
-        known = await self.at.ledger.read(all_subscriptions, organisation=organisation)
-        return [entry for entry in known if entry.retired_at is None]
 
     def secrets(self) -> list[Path]:
         return sorted(self.at.folder.glob("*.json"))

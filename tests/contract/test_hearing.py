@@ -77,6 +77,7 @@ async def test_a_receiver_that_goes_is_missed_and_one_that_comes_back_is_relied_
         async with here.receiver():
             await engine.until(lambda: engine.relies)
             await engine.until(lambda: len(engine.said) == 2)
+        assert engine.sweeps == 1, "what came meanwhile is not repeated"
         await engine.until(lambda: not engine.relies)
         await engine.until(lambda: len(engine.said) == 3)
         # Looked at several times since, and said once.

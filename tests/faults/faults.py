@@ -297,7 +297,7 @@ HOOKS = {
         _SENT + "missing_is_sent_to_nobody",
     ),
     "the secret of a subscription is lost": _shown(
-        _SUBSCRIBED + "a_webhook_whose_secret_is_lost_is_replaced",
+        _SUBSCRIBED + "a_webhook_whose_secret_is_lost_is_told_and_replaced_by_a_person",
         "tests/pipeline/test_webhook_commands.py::test_a_lost_answer_says_that_a_secret_may_be_lost",
         _ONCE + "a_subscription_without_its_id_is_not_made_again",
     ),

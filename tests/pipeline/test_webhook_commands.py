@@ -12,9 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine
 
-from tasks.ledger.gauges import Gauging
 from tests.databases import take_ledger
 from tests.programs import Desk, Finished, Sandbox, sandbox
 
@@ -169,8 +167,6 @@ def test_a_subscription_is_made_once_by_whoever_comes_first(office: Desk) -> Non
     assert first.json["webhook_id"] in told.out
     assert "a ping arrived" in told.out
     assert _webhooks(office) == [first.json["webhook_id"]]
-    with create_engine(f"sqlite:///{office.folder}/.callsheet/ledger.db").connect() as connection:
-        assert Gauging().ask(connection).subscriptions == 1
     _says_no_secret(office, first, again, told)
 
 
@@ -211,11 +207,8 @@ def test_how_it_stands_is_shown(office: Desk) -> None:
 
 CREATED = "service: after the answer (create webhook)"
 KILLS = [
-    ("ensure", "ledger: after the commit (inventory._plan)"),
     ("ensure", "service: before the request (create webhook)"),
     ("ensure", CREATED),
-    ("ensure", "ledger: before the commit (webhook_events.name_subscription)"),
-    ("ensure", "ledger: after the commit (webhook_events.name_subscription)"),
     ("rotate", CREATED),
     ("rotate", "service: before the request (delete webhook)"),
     ("rotate", "service: after the answer (delete webhook)"),

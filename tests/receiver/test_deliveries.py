@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from callsheet.deployments.receiver.acceptance import DEEPEST, MOST_VIDEOS
-from callsheet.tasks.credentials import retire_webhook_secret
 from callsheet.tasks.credentials.secret_files import AFTERLIFE
 from tests.receiver.hearing import Hearing, body_about, hearing
 from tests.receiver.keeping import keep
@@ -195,7 +194,7 @@ def test_two_secrets_are_taken_while_one_replaces_the_other(tmp_path: Path) -> N
         keep(folder, "n1", "the old one", now[0])
         assert delivers(old, "the old one") == 200
         keep(folder, "n2", "the new one", now[0])
-        retire_webhook_secret(folder, "n1", at=now[0])
+        keep(folder, "n1", "the old one", now[0], retired_at=now[0])
         assert delivers(fresh(), "the old one") == 200
         assert delivers(new, "the new one") == 200
         assert [one.inbox(video)[0]["nonce"] for video in (old, new)] == ["n1", "n2"]

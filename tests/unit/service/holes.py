@@ -238,7 +238,8 @@ HOLES = {
     ),
     50: _hole(
         "events missed while disabled",
-        SUBSCRIBED + "a_receiver_that_is_down_is_a_trouble_and_what_it_missed_is_told",
+        "tests/contract/test_hearing.py::"
+        "test_a_receiver_that_goes_is_missed_and_one_that_comes_back_is_relied_on",
         "tests/faults/test_webhooks.py::"
         "test_a_subscription_that_the_service_gives_up_costs_no_video",
     ),

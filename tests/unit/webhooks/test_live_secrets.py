@@ -14,7 +14,7 @@ def test_a_secret_of_the_same_moment_is_read_as_well(tmp_path: Path) -> None:
     """File systems count in ticks: what is written twice within one shows one change."""
     folder, now = tmp_path / "secrets", time.time()
     live = LiveSecrets(folder, [], clock=lambda: now)
-    made = {"organisation": "studio", "made_at": now}
+    made = {"organisation": "studio", "url": "https://hooks.example.com/x", "made_at": now}
     keep_webhook_secret(folder, WebhookSecret(nonce="first", secret="one", **made))
     moment = folder.stat().st_mtime_ns
     assert [secret for _, secret in live()] == [b"one"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,18 +18,14 @@ from callsheet.tasks.credentials import WebhookSecret
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.webhook_events import (
     Hint,
-    Subscription,
-    all_subscriptions,
-    events_heard,
     keep_hint,
     pings_heard,
-    plan_subscription,
 )
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import VideoService, Webhook
 from callsheet.tasks.webhooks import Subscriber, new_nonce
-from callsheet.tasks.webhooks.inventory import CREATE_TIMEOUT, READY, compare
-from callsheet.tasks.webhooks.subscription import missed_events, ping
+from callsheet.tasks.webhooks.inventory import READY, compare
+from callsheet.tasks.webhooks.subscription import ping
 from tests.lent import lent
 
 NOW = 1_700_000_000.0
@@ -73,20 +69,9 @@ def webhook(url: str | None, **more: Any) -> Webhook:
     return Webhook(url=url, **{**given, **more})
 
 
-def entry(at: Subscriber, **more: Any) -> Subscription:
-    given = {
-        "nonce": NONCE,
-        "organisation": at.organisation,
-        "url": f"{BASE}/{NONCE}",
-        "place": at.place,
-        "made_at": NOW,
-    }
-    return Subscription(**{**given, **more})
-
-
-def secret(at: Subscriber, **more: Any) -> Mapping[str, WebhookSecret]:
-    given = {"nonce": NONCE, "organisation": at.organisation, "secret": "s" * 32, "made_at": NOW}
-    return {NONCE: WebhookSecret(**{**given, **more})}
+def secret(at: Subscriber, **more: Any) -> WebhookSecret:
+    given = {"organisation": at.organisation, "url": f"{BASE}/{NONCE}", "secret": "s" * 32}
+    return WebhookSecret(nonce=NONCE, **{**given, "made_at": NOW, **more})
 
 
 def groups(found: Any) -> dict[str, Any]:
@@ -107,83 +92,51 @@ async def test_a_second_ping_with_the_same_body_is_heard_again(ledger: Ledger) -
     assert len(set(marks)) == 3
     assert await ledger.read(mark) == marks[-1], "only pings count"
     assert await ledger.read(pings_heard, nonce="other", since=0.0) == (None, None)
-    assert await ledger.read(events_heard, events=["evt_1", "evt_9"]) == {"evt_1"}
-    assert await ledger.read(events_heard, events=[]) == set()
-
-
-async def test_webhooks_are_known_by_organisation_and_by_nonce(
-    ledger: Ledger, tmp_path: Path
-) -> None:
-    at = subscriber(ledger, tmp_path)
-    for nonce, organisation in (("a", at.organisation), ("b", "other"), ("c", "other")):
-        planned = entry(at, nonce=nonce, organisation=organisation)
-        await at.ledger.write(plan_subscription, planned=planned)
-
-    assert {
-        one.nonce
-        for one in await at.ledger.read(
-            all_subscriptions, organisation=at.organisation, nonces=["b"]
-        )
-    } == {"a", "b"}
 
 
 async def test_what_is_to_become_of_a_webhook(at: Subscriber) -> None:
     listed = [webhook(f"{BASE}/{NONCE}")]
-    unnamed, elsewhere = entry(at), entry(at, place="other:/x")
-    retired = entry(at, retired_at=NOW)
 
-    def fate(
-        found: Sequence[Webhook], known: Sequence[Subscription], kept: Mapping[str, Any]
-    ) -> list[str]:
-        return sorted(groups(compare(at, found, known=known, kept=kept)))
+    def fate(found: Sequence[Webhook], *kept: WebhookSecret) -> list[str]:
+        return sorted(groups(compare(at, found, kept)))
 
-    assert fate(listed, [unnamed], secret(at)) == ["usable"]
-    assert fate(listed, [unnamed], {}) == ["useless"]
-    assert fate(listed, [unnamed], secret(at, secret="")) == ["useless"]
-    assert fate(listed, [retired], secret(at)) == ["useless"]
-    assert fate(listed, [elsewhere], {}) == ["usable"]
-    assert fate(listed, [elsewhere], secret(at)) == ["usable"]
-    assert fate(listed, [], secret(at)) == ["usable"]
-    assert fate(listed, [], {}) == ["useless"]
-    assert fate([], [unnamed], secret(at)) == ["gone"]
-    assert fate([], [elsewhere], {}) == []
-    assert fate([], [replace(elsewhere, made_at=NOW - CREATE_TIMEOUT - 1)], {}) == ["gone"]
-    assert fate([], [replace(elsewhere, webhook_id="wh_1")], {}) == ["gone"]
-    assert fate([], [retired, replace(unnamed, organisation="other")], {}) == []
+    assert fate(listed, secret(at)) == ["here"]
+    assert fate(listed) == ["elsewhere"]
+    assert fate(listed, secret(at, secret="")) == ["useless"]
+    assert fate(listed, secret(at, retired_at=NOW)) == ["useless"]
+    assert fate(listed, secret(at, organisation="other")) == ["here"]
+    assert fate([], secret(at)) == ["gone"]
+    assert fate([], secret(at, secret="")) == ["gone"]
+    assert fate([], secret(at, retired_at=NOW)) == []
+    assert fate([], secret(at, organisation="other")) == []
 
 
-async def test_one_that_was_given_another_address_is_never_deleted(at: Subscriber) -> None:
+async def test_one_that_was_given_another_address_is_known_and_never_deleted(
+    at: Subscriber,
+) -> None:
     listed = [webhook("https://elsewhere.example.com/videos")]
-    known = [entry(at, webhook_id="wh_1")]
-    usable = compare(at, listed, known=known, kept=secret(at))
-    lost = compare(at, listed, known=known, kept={})
+    usable = compare(at, listed, [secret(at, webhook_id="wh_1")])
+    useless = compare(at, listed, [secret(at, webhook_id="wh_1", retired_at=NOW)])
 
     # The service may show it as it likes: whether it can be used, a ping shows.
-    assert list(groups(usable)) == ["usable"]
-    assert usable.usable[0].has_moved
-    assert list(groups(lost)) == ["useless"]
-    assert lost.useless[0].has_moved
+    assert list(groups(usable)) == ["here"]
+    assert usable.here[0].has_moved
+    assert list(groups(useless)) == ["useless"]
+    assert useless.useless[0].has_moved
 
 
 async def test_a_changed_setting_replaces_what_was_made_for_the_old_one(at: Subscriber) -> None:
     old = f"https://old.example.com/{NONCE}"
-    known = [entry(at, webhook_id="wh_1", url=old)]
-    found = compare(at, [webhook(old)], known=known, kept=secret(at))
 
-    assert list(groups(found)) == ["useless"]
+    assert list(groups(compare(at, [webhook(old)], [secret(at, url=old)]))) == ["useless"]
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "https://HOOKS.example.com:443/callsheet/" + NONCE + "/",
-        None,
-    ],
-)
+@pytest.mark.parametrize("url", ["https://HOOKS.example.com:443/callsheet/" + NONCE + "/", None])
 async def test_an_address_is_known_however_it_is_shown(at: Subscriber, url: str | None) -> None:
-    known = [entry(at, webhook_id="wh_1")]
+    found = compare(at, [webhook(url)], [secret(at, webhook_id="wh_1")])
 
-    assert list(groups(compare(at, [webhook(url)], known=known, kept=secret(at)))) == ["usable"]
+    assert list(groups(found)) == ["here"]
+    assert not found.here[0].has_moved
 
 
 @pytest.mark.parametrize(
@@ -203,44 +156,13 @@ async def test_an_address_is_known_however_it_is_shown(at: Subscriber, url: str 
     ],
 )
 async def test_what_is_not_under_our_address_is_not_ours(at: Subscriber, url: str | None) -> None:
-    assert groups(compare(at, [webhook(url)], known=[], kept={})) == {}
+    assert groups(compare(at, [webhook(url)], [])) == {}
 
 
 async def test_one_for_other_events_is_not_ours(at: Subscriber) -> None:
     other = webhook(f"{BASE}/{NONCE}", events=(READY, "video.failed"))
 
-    assert groups(compare(at, [other], known=[], kept={})) == {}
-
-
-@pytest.mark.parametrize(
-    ("attempt", "events"),
-    [
-        ({"id": "att_1", "event_id": "e-1", "event": READY}, ("e-1",)),
-        ({"id": "evt_1"}, ("evt_1",)),
-        ({"eventId": "e-1"}, ("e-1",)),
-        ({"event": {"id": "e-1", "type": READY}}, ("e-1",)),
-        ({"request": {"headers": [{"value": "evt_1"}]}}, ("evt_1",)),
-        ({"id": "att_1", "event_id": "evt_1", "event": "ping"}, ()),
-        ({"id": "att_1"}, ()),
-        ("evt_1", ("evt_1",)),
-        (None, ()),
-    ],
-)
-async def test_events_are_found_in_records_of_any_shape(
-    ours: Ledger, tmp_path: Path, attempt: Any, events: tuple[str, ...]
-) -> None:
-    async def answer(request: httpx.Request) -> httpx.Response:
-        assert request.url.path.endswith("/webhooks/wh_1/deliveries")
-        return httpx.Response(200, json={"data": {"deliveries": [attempt, attempt]}})
-
-    service = speaking(answer)
-    at = subscriber(ours, tmp_path, service)
-
-    assert await missed_events(at, webhook(BASE)) == events
-    heard = Hint(digest="0" * 64, nonce=NONCE, event_id=events[0] if events else None)
-    await ours.write(keep_hint, hint=heard, at=NOW)
-    assert await missed_events(at, webhook(BASE)) == ()
-    await service.aclose()
+    assert groups(compare(at, [other], [])) == {}
 
 
 async def test_a_service_that_never_says_whether_it_pinged_is_told_of(
@@ -258,7 +180,7 @@ async def test_a_service_that_never_says_whether_it_pinged_is_told_of(
     await service.aclose()
 
 
-def test_a_nonce_fits_a_path_and_the_ledger() -> None:
+def test_a_nonce_fits_a_path_and_the_inbox() -> None:
     nonces = {new_nonce() for _ in range(100)}
 
     assert len(nonces) == 100
