@@ -13,12 +13,14 @@ import secrets
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from hmac import compare_digest
 from typing import Generic, Literal, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import urlencode
+
+from aiohttp import web
 
 from callsheet.tasks.runtime.errors import ConfigurationError, LoginError
 from callsheet.tasks.runtime.redact import register_secret
@@ -226,10 +228,6 @@ def fitting_way(environ: Mapping[str, str], *, platform: str, terminal: bool) ->
 
 T = TypeVar("T")
 
-#: A connection that sends no request is dropped, in seconds; browsers open some to be ready.
-REQUEST_WAIT = 10.0
-_HEAD = 16 * 1024
-
 
 class Landing(Generic[T]):
     """The address, and what the browser brought there. Made by `Landing.open`."""
@@ -239,8 +237,6 @@ class Landing(Generic[T]):
         self._path = path
         self._judge = judge
         self._brought: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._talks: set[asyncio.Task[None]] = set()
-        self._answering: set[asyncio.Task[None]] = set()
 
     @classmethod
     @asynccontextmanager
@@ -252,13 +248,18 @@ class Landing(Generic[T]):
         `judge` turns the visit's query into what is wanted of it, or raises LoginError.
         """
         made = cls(path, judge)
-        server = await asyncio.start_server(made._talk, "127.0.0.1", 0, limit=_HEAD)
-        made.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{path}"
+        # The page may still be on its way; a connection without a request is not waited for.
+        runner = web.ServerRunner(web.Server(made._answer, access_log=None), shutdown_timeout=1.0)
+        await runner.setup()
         try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            made.address = f"http://127.0.0.1:{runner.addresses[0][1]}{path}"
             yield made
         finally:
-            server.close()
-            await made._hang_up()
+            await runner.cleanup()
+            if made._brought.done() and not made._brought.cancelled():
+                # Looked at, so that asyncio does not report an error no one asked for.
+                made._brought.exception()
 
     async def brought(self, *, limit: float) -> T:
         """Return what `judge` makes of the one visit, or raise what it raised.
@@ -274,43 +275,15 @@ class Landing(Generic[T]):
                 remedy="run `callsheet login` again, or `callsheet login --device`",
             ) from None
 
-    async def _hang_up(self) -> None:
-        # The page may still be on its way; a connection without a request is not waited for.
-        if self._answering:
-            await asyncio.wait(self._answering, timeout=1.0)
-        for talk in self._talks:
-            talk.cancel()
-        if self._brought.done() and not self._brought.cancelled():
-            # Looked at, so that asyncio does not report an error no one asked for.
-            self._brought.exception()
-
-    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._talks.add(task)
-        try:
-            with suppress(OSError, ValueError, TimeoutError, EOFError, asyncio.LimitOverrunError):
-                async with asyncio.timeout(REQUEST_WAIT):
-                    head = await reader.readuntil(b"\r\n\r\n")
-                    self._answering.add(task)
-                    writer.write(self._answer(head))
-                    await writer.drain()
-        finally:
-            self._talks.discard(task)
-            self._answering.discard(task)
-            writer.close()
-
-    def _answer(self, head: bytes) -> bytes:
-        method, target, *_ = head.split(b"\r\n")[0].decode("ascii").split(" ")
-        parts = urlsplit(target)
-        if parts.path != self._path:
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path != self._path:
             return _page(404, "Nothing is here", "This address belongs to a login of Callsheet.")
-        if method != "GET":
+        if request.method != "GET":
             return _page(405, "Not like this", "Go back to the page you came from.")
         if self._brought.done():
             return _page(410, "Used before", "This login has been dealt with.")
         try:
-            self._brought.set_result(self._judge(dict(parse_qsl(parts.query))))
+            self._brought.set_result(self._judge(request.query))
         except LoginError as error:
             self._brought.set_exception(error)
             return _page(400, "Not logged in", f"{error}.")
@@ -318,7 +291,6 @@ class Landing(Generic[T]):
         return _page(200, "Approved", words)
 
 
-_STATUS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 410: "Gone"}
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Callsheet: {title}</title>
 <meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
@@ -326,19 +298,16 @@ _PAGE = """<!doctype html>
 color:#222;background:#fff}}@media(prefers-color-scheme:dark){{body{{color:#eee;background:#181818}}}}
 </style></head><body><main><h1>{title}</h1><p>{words}</p></main></body></html>
 """
+#: The address of this page holds the code: no one is told of it, nothing is loaded.
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+    "X-Content-Type-Options": "nosniff",
+    "Connection": "close",
+}
 
 
-def _page(status: int, title: str, words: str) -> bytes:
-    body = _PAGE.format(title=html.escape(title), words=html.escape(words)).encode()
-    head = (
-        f"HTTP/1.1 {status} {_STATUS[status]}",
-        "Content-Type: text/html; charset=utf-8",
-        f"Content-Length: {len(body)}",
-        # The address of this page holds the code: no one is told of it, nothing is loaded.
-        "Cache-Control: no-store",
-        "Referrer-Policy: no-referrer",
-        "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; img-src data:",
-        "X-Content-Type-Options: nosniff",
-        "Connection: close",
-    )
-    return "\r\n".join(head).encode() + b"\r\n\r\n" + body
+def _page(status: int, title: str, words: str) -> web.Response:
+    text = _PAGE.format(title=html.escape(title), words=html.escape(words))
+    return web.Response(status=status, text=text, content_type="text/html", headers=_HEADERS)
