@@ -18,7 +18,7 @@ from callsheet.tasks.sheet import cells
 from callsheet.tasks.sheet.trees import read_object, read_script, read_speech
 from callsheet.tasks.values.amounts import parse_retries, parse_waves
 from callsheet.tasks.values.briefs import CREATE, Json
-from callsheet.tasks.values.requests import REQUESTS, AspectRatio
+from callsheet.tasks.values.requests import NAMES, REQUESTS, AspectRatio
 
 # What a document may hold in a column, for editors: a parser reads more spellings than these.
 
@@ -103,8 +103,6 @@ def _seconds(member: FieldInfo, lengths: tuple[int, ...]) -> Column:
     return Column(cells.seconds_among(lengths, said), _choice(lengths))
 
 
-#: What the service has a name for.
-NAMES = ("tool", "voice_id", "music_id", "caption_style", "video_model")
 _TEXT = Column(cells.text, _WORD, free=True)
 _ID = Column(cells.row_id, _NUMBERED, free=True)
 

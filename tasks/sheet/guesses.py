@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from callsheet.tasks.sheet import cells
-from callsheet.tasks.sheet.columns import NAMES
 from callsheet.tasks.sheet.table import Cell, Findings, Table
 from callsheet.tasks.sheet.text import COUNTRIES
 from callsheet.tasks.values.briefs import Json
+from callsheet.tasks.values.requests import NAMES
 
 #: Columns whose readings may be guesses, and the unit of what was read.
 UNITS = {

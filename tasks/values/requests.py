@@ -132,6 +132,8 @@ class CharacterSwap(ClipRequest):
     )
 
 
+#: Members that hold a name which the service gave to something.
+NAMES = ("tool", "voice_id", "music_id", "caption_style", "video_model")
 #: Every operation that a row can name, and what it asks for.
 REQUESTS: Mapping[str, type[VideoRequest]] = {
     CREATE: CreateVideo,
