@@ -46,6 +46,7 @@ from callsheet.tasks.runtime.errors import (
     RunStopped,
 )
 from callsheet.tasks.runtime.held import Held
+from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import Sleep
 from callsheet.tasks.runtime.retry import RetryPolicy
 from callsheet.tasks.webhooks import Subscriber
@@ -251,13 +252,22 @@ def limited(at: Context, claims: Claims) -> Context:
     production = claims.production
     price, number = at.settings.credit_price, claims.number
     known = _terms(production)
+    # What may happen to a price without another approval is the run's to say, not this machine's.
+    prices = {name: known.pop(name) for name in _OF_PRICES}
     terms = Terms(**known, owner=production.owner, claim=number, credit_price=price)
-    return replace(at, terms=terms, in_charge=claims.holds)
+    settings = at.settings.model_copy(update=prices)
+    return replace(at, terms=terms, settings=settings, in_charge=claims.holds)
 
 
-def terms_of(terms: Terms) -> dict[str, Any]:
-    """Return terms as they are kept for workers: amounts as text."""
+#: Settings that a worker has from its run.
+_OF_PRICES = ("quote_age", "quote_tolerance")
+
+
+def terms_of(terms: Terms, settings: Settings) -> dict[str, Any]:
+    """Return the terms of a run as they are kept for workers: amounts as text."""
     return {
+        "quote_age": settings.quote_age,
+        "quote_tolerance": str(settings.quote_tolerance),
         "month_budget": _text(terms.month_budget),
         "day_budget": _text(terms.day_budget),
         "cost_center_budgets": {k: str(v) for k, v in terms.cost_center_budgets.items()},
@@ -273,6 +283,7 @@ def _terms(production: Production) -> dict[str, Any]:
         kept[name] = None if kept[name] is None else Decimal(kept[name])
     budgets = kept["cost_center_budgets"]
     kept["cost_center_budgets"] = {name: Decimal(text) for name, text in budgets.items()}
+    kept["quote_tolerance"] = Decimal(kept["quote_tolerance"])
     return kept
 
 

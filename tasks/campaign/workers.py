@@ -248,7 +248,7 @@ class Workers:
             batch_size=max(1, min(BATCH, len(self._work) // (self._count * BATCHES))),
             organisation=organisation_of(self._at.settings),
             store=self._at.store.address,
-            terms=terms_of(self._at.terms),
+            terms=terms_of(self._at.terms, self._at.settings),
             run_id=this_run(),
         )
 

@@ -24,6 +24,7 @@ from callsheet.tasks.ledger.distributed_runs import (
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.takes import open_take
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
+from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.settings import load_settings
 from tests.campaigns import NOW, Stage, brief
 from tests.leasing import acquire_lease, take_over
@@ -51,7 +52,7 @@ async def begin(stage: Stage, **own: str) -> Production:
         owner=OWNER,
         workers=2,
         batch_size=1,
-        terms=terms_of(Terms()),
+        terms=terms_of(Terms(), Settings(home=Path())),
         **values,
     )
     return await stage.write(begin_production, production)
@@ -131,10 +132,14 @@ TERMS = Terms(
 async def test_a_worker_sets_aside_on_the_terms_of_its_run_and_for_what_it_has_claimed_alone(
     stage: Stage, at: Context
 ):
-    production = replace(await begin(stage), terms=json.loads(json.dumps(terms_of(TERMS))))
+    strict = at.settings.model_copy(update={"quote_tolerance": Decimal(0), "quote_age": 60.0})
+    lax = at.settings.model_copy(update={"quote_tolerance": Decimal("0.5")})
+    kept = json.loads(json.dumps(terms_of(TERMS, strict)))
+    production = replace(await begin(stage), terms=kept)
     claims = await silent(stage, production, [])
-    mine = limited(at, claims)
+    mine = limited(replace(at, settings=lax), claims)
     assert replace(mine.terms, claim=None) == TERMS
+    assert mine.settings == strict
 
     async def intends(row: str) -> bool:
         found = await stage.row(row)

@@ -8,7 +8,6 @@ from functools import partial
 import pytest
 from sqlalchemy import Connection, event, select
 
-from callsheet.tasks.campaign.worker import terms_of
 from callsheet.tasks.campaign.workers import check_workers
 from callsheet.tasks.ledger.accounts import Terms
 from callsheet.tasks.ledger.distributed_runs import (
@@ -63,7 +62,6 @@ async def begin(stage: Stage, name: str = "1", size: int = 2, **own: object) -> 
         batch_size=size,
         organisation="o",
         store="s",
-        terms=terms_of(Terms()),
     )
     return await stage.write(begin_production, production, **own)
 
