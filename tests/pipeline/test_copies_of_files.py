@@ -61,11 +61,13 @@ def test_files_are_copied_to_a_folder_and_a_bucket_once(
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*.mp4")} == times
     copies = desk.call("rows", name, "--json").lines[0]["copies"]
     assert [one["held"] for one in copies] == [None] * 4
+    assert desk.call("verify", name, "--quick").status == 0
     # To change a copy changes no delivered video.
     (out / "Acme" / "a-take1.mp4").write_bytes(b"cut by somebody")
     assert files_in(desk.folder / "deliveries" / name) == own
-    told = desk.call("verify", name)
-    assert (told.status, "a-take1.mp4" in told.out) == (3, True)
+    for words in ((), ("--quick",)):
+        told = desk.call("verify", name, *words)
+        assert (told.status, "a-take1.mp4" in told.out) == (3, True)
 
 
 @pytest.mark.merge
