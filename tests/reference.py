@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -55,14 +55,18 @@ def _api_page() -> str:
         for method, operation in operations.items()
     ]
     lines = [API_HEAD]
+    answers: dict[str, str] = {}
     for tag, group in groupby(sorted(calls, key=lambda one: one[0]), key=lambda one: one[0]):
         lines.append(f"## {tag.capitalize()}\n")
         for _, call, operation in group:
-            lines += _call(call, operation, promised)
+            lines += _call(call, operation, promised, answers)
     return "\n".join(lines)
 
 
-def _call(call: str, operation: dict[str, Any], promised: dict[str, str]) -> Iterator[str]:
+def _call(
+    call: str, operation: dict[str, Any], promised: dict[str, str], answers: dict[str, str]
+) -> Iterator[str]:
+    """Yield the lines on a call; `answers` has the long ones so far, with the call of each."""
     yield f"### `{call.replace('/api/v1', '')}`\n"
     yield f"{' '.join(operation['description'].split())}\n"
     yield "| | |\n|---|---|"
@@ -76,10 +80,31 @@ def _call(call: str, operation: dict[str, Any], promised: dict[str, str]) -> Ite
     for status in sorted(name for name in operation["responses"] if name.startswith("2")):
         start = f"answers {status} ."
         members = [key.removeprefix(start) for key in about if key.startswith(start)]
-        named = ", ".join(f"`{one}`" for one in members if " = " not in one and one.count(".") < 2
-                          and not one.endswith(("[]", "*")))  # fmt: skip
-        yield f"| answer {status} | {named or _cell(about[f'answers {status}'])} |"
+        said_here = _members(members) or _cell(about[f"answers {status}"])
+        first = answers.setdefault(said_here, call.replace("/api/v1", ""))
+        is_new = len(said_here) < LONG or first == call.replace("/api/v1", "")
+        yield f"| answer {status} | {said_here if is_new else f'as `{first}`'} |"
     yield f"| operation id | `{operation['operationId']}` |\n"
+
+
+#: A longer answer, in characters, is written out with the first call that gives it.
+LONG = 60
+
+
+def _members(members: Sequence[str]) -> str:
+    """Return members of an answer, each with those that are one level below it."""
+    below: dict[str, list[str]] = {}
+    for one in members:
+        if " = " not in one and one.count(".") < 2 and not one.endswith(("[]", "*")):
+            name, _, member = one.partition(".")
+            below.setdefault(name.removesuffix("[]"), [])
+            below[name.removesuffix("[]")] += [f"`{member}`"] if member else []
+    lists = {one.partition(".")[0].removesuffix("[]") for one in members if "[]" in one}
+    shown = []
+    for name, inside in below.items():
+        each = ("each with " if name in lists else "with ") + ", ".join(inside)
+        shown.append(f"`{name}` ({each})" if inside else f"`{name}`")
+    return ", ".join(shown)
 
 
 def _cell(said: str) -> str:
