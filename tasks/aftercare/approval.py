@@ -141,9 +141,7 @@ def _check(connection: Connection, asked: _Asked) -> RunRow | None:
     if not approver.may("agent"):
         raise _not_approved()
     _check_others(connection, asked.plan)
-    if approver.allowance is not None:
-        _check_videos_only(connection, asked, approver)
-        _check_allowance(connection, asked, approver, locked=False)
+    _check_allowance(connection, asked, approver, locked=False)
     return None
 
 
@@ -167,6 +165,7 @@ def _check_allowance(
     by, allowance, price = approver.name, approver.allowance, asked.shown.credit_price
     if allowance is None:
         return
+    _check_videos_only(connection, asked, approver)
     is_person = approver.role != "agent"
     if rows := unquoted_rows(asked.shown, accepts_limits=is_person):
         named = ", ".join(rows[:5]) + (", ..." if len(rows) > 5 else "")
