@@ -1,5 +1,5 @@
 """What the client does where the specification is silent: a hole costs time or a question, never
-a second charge. `holes.py` has the list, and where the others are tested."""
+a second charge. What the tests of a subject show is not shown here again."""
 
 from __future__ import annotations
 
@@ -17,31 +17,17 @@ from callsheet.tasks.runtime.errors import (
     Unauthenticated,
 )
 from callsheet.tasks.values.requests import ImageToVideo
-from tests.named_tests import ROOT, missing
+from tests.named_tests import ROOT
 from tests.unit.service.asked import ASKED
-from tests.unit.service.holes import HOLES
 
 KEY = "cs1_k"
 BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'
 MADE = (202, {"data": {"id": "vid_1"}, "error": None, "meta": {}})
-BUSY = (409, {"data": None, "error": {"message": "busy", "retryable": True}, "meta": {}})
 
 
 def refusal(status, retryable=False, **members):
     error = {"message": "no", "code": "any", "retryable": retryable} | members
     return status, {"data": None, "error": error, "meta": {}}
-
-
-def test_every_hole_is_tested_somewhere():
-    assert sorted(HOLES) == list(range(1, 69))
-    assert missing(test for hole in HOLES.values() for test in hole.tests) == []
-    assert [number for number, hole in HOLES.items() if not hole.tests and not hole.by] == []
-
-
-def test_every_test_of_this_file_belongs_to_a_hole():
-    here = {test.rpartition("::")[2] for hole in HOLES.values() for test in hole.tests}
-    tests = {name for name in globals() if name.startswith("test_") and "every" not in name}
-    assert tests - here == set()
 
 
 async def test_required_fields_and_bounds_of_a_create_are_left_to_the_service(talk):
