@@ -110,12 +110,6 @@ def clear_faults(ready: dict) -> None:
     anyone.delete(f"{ready['auth_url']}/_sandbox/faults").raise_for_status()
 
 
-def credits_of(ready: dict) -> dict:
-    """Return what the sandbox says of the balance."""
-    headers = {"authorization": f"Bearer {ready['api_key']}"}
-    return dict(anyone.get(f"{ready['base_url']}/credits", headers=headers).json()["data"])
-
-
 async def endless(service: VideoService, ready: dict) -> str:
     """Create a video whose render never ends."""
     plan_fault(ready, "render", "never")

@@ -18,16 +18,14 @@ from callsheet.tasks.service import operations as ops
 from callsheet.tasks.values.briefs import canonical_json
 from tests.contract.sandboxes import (
     CLIPS,
-    REQUEST,
     anyone,
     client,
     endless,
-    finished,
     frozen,
     made,
     new_key,
 )
-from tests.unit.service.asked import ASKED, subscribe
+from tests.unit.service.asked import ASKED
 
 #: What can be asked of one video or webhook.
 OF_ONE = {operation.name: operation for operation in OPERATIONS if "{id}" in operation.path}
@@ -65,25 +63,6 @@ async def test_400_a_brief_or_script_that_is_not_one(service, bad):
     with pytest.raises(BadRequest) as caught:
         await service.create(frozen(key, **bad), key=key)
     assert (caught.value.status, caught.value.permanent, caught.value.attempts) == (400, True, 1)
-
-
-@pytest.mark.parametrize(
-    ("url", "events"),
-    [
-        ("http://hooks.example.com/x", ["video.ready"]),
-        ("https://192.168.1.5/x", ["video.ready"]),
-        ("https://localhost./x", ["video.ready"]),
-        ("ftp://hooks.example.com", ["video.ready"]),
-        ("not an address", ["video.ready"]),
-        ("https://hooks.example.com/x", ["video.exploded"]),
-        ("https://hooks.example.com/x", []),
-    ],
-)
-async def test_400_a_subscription_with_a_bad_address_or_event(running_with, url, events):
-    async with client(running_with("--time-scale", "600", "--credits", "0")) as service:
-        with pytest.raises(BadRequest):
-            await subscribe(service, url, events)
-        assert url not in [hook.url for hook in await service.ask(ops.LIST_WEBHOOKS)]
 
 
 async def test_400_captions_before_there_is_caption_data(service):
@@ -164,30 +143,8 @@ async def _is_limited(service):
     # A date has whole seconds, on both sides.
     assert 3000 < left <= 3605
     assert not caught.value.permanent
-    assert caught.value.retry_at == service.gate.closed_until
-
-
-@pytest.mark.parametrize("number", [3, 99])
-async def test_a_scene_that_is_not_there(service, number):
-    created = await made(service, new_key())
-    await finished(service, created.video_id)
-    with pytest.raises((NotFound, BadRequest)):
-        await service.ask(ops.SCENE, created.video_id, scene=number)
-
-
-@pytest.mark.parametrize(
-    ("name", "body"),
-    [
-        ("image-to-video", CLIPS["image-to-video"] | {"duration_seconds": 7}),
-        ("character-swap", CLIPS["character-swap"] | {"duration_seconds": 2}),
-        ("character-swap", CLIPS["character-swap"] | {"duration_seconds": 61}),
-    ],
-)
-async def test_a_clip_of_another_length_is_refused(service, name, body):
-    with pytest.raises(BadRequest):
-        await service.make(name, canonical_json(body), key=None)
-
-
-async def test_an_estimate_of_a_bad_brief_is_a_bad_request(service):
-    with pytest.raises(BadRequest):
-        await service.estimate(REQUEST | {"aspect_ratio": "4:5"})
+    # Until then nothing is sent any more.
+    with pytest.raises(RateLimited) as shut:
+        await service.get("vid_1")
+    assert (caught.value.status, shut.value.status) == (429, None)
+    assert caught.value.retry_at == shut.value.retry_at == service.gate.closed_until

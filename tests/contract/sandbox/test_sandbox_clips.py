@@ -121,13 +121,3 @@ def test_what_is_said_has_captions_and_can_be_generated_again(instant: Any) -> N
     assert instant.client.post(f"/videos/{video}/generate").status_code == 202
     instant.wait(video)
     assert "Other words." in instant.client.get(f"/videos/{video}/captions").text
-
-
-def test_each_wants_credits(start: Any) -> None:
-    running = start("--render", "instant", "--credits", "11")
-    for kind, (body, *_) in MADE.items():
-        answer = running.client.post(f"/videos/{kind}", json=body)
-        refused = (answer.status_code, answer.json()["error"]["code"])
-        assert refused == (402, "insufficient_credits"), kind
-        assert running.client.get("/videos").json()["data"]["videos"] == []
-        assert running.charges() == []

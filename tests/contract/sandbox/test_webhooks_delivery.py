@@ -167,40 +167,6 @@ def test_anything_else_is_a_failure_told_in_a_sentence(
     assert {one.path for one in receiver.got} == {"/"}
 
 
-def ten_megabytes(handler: Handler, got: Got) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Length", str(10_000_000))
-    handler.end_headers()
-    handler.wfile.write(b"x" * 10_000_000)
-
-
-def endless_drip(handler: Handler, got: Got) -> None:
-    handler.send_response(200)
-    handler.end_headers()
-    while True:
-        handler.wfile.write(b"x")
-        time.sleep(0.05)
-
-
-def a_bomb(handler: Handler, got: Got) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Encoding", "gzip")
-    handler.send_header("Content-Length", "9")
-    handler.end_headers()
-    handler.wfile.write(b"not gzip!")
-
-
-@pytest.mark.parametrize("answer", [ten_megabytes, endless_drip, a_bomb])
-def test_a_body_is_hardly_looked_at(
-    hooked: Any, receiver: Receiver, subscription: Subscription, answer: Answer
-) -> None:
-    receiver.answer = answer
-    hooked.create()
-    assert [(one["outcome"], one["status"]) for one in subscription.tried(1)] == [
-        ("delivered", 200)
-    ]
-
-
 def test_a_body_without_end_is_not_read_to_the_end_of_patience(
     hooked: Any, receiver: Receiver, subscription: Subscription
 ) -> None:

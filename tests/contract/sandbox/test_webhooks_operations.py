@@ -11,15 +11,6 @@ import pytest
 
 from tests.contract.sandbox.receiver import Receiver, receiving, status
 
-OPERATIONS = [
-    ("GET", "/webhooks", "read"),
-    ("POST", "/webhooks", "write"),
-    ("GET", "/webhooks/wh_none", "read"),
-    ("PATCH", "/webhooks/wh_none", "write"),
-    ("DELETE", "/webhooks/wh_none", "write"),
-    ("POST", "/webhooks/wh_none/test", "write"),
-    ("GET", "/webhooks/wh_none/deliveries", "read"),
-]
 GOOD = {"url": "https://example.com/hook", "events": ["video.ready"]}
 BAD_CREATES = [
     ({}, "url"),
@@ -68,32 +59,6 @@ def error_of(answer: httpx.Response) -> dict[str, Any]:
     assert said["meta"]["request_id"].startswith("req_")
     assert said["error"]["retryable"] is False
     return dict(said["error"])
-
-
-@pytest.mark.parametrize(("method", "path", "scope"), OPERATIONS)
-def test_every_operation_wants_a_key_with_its_scope(
-    instant: Any, anyone: httpx.Client, method: str, path: str, scope: str
-) -> None:
-    url = instant.ready["base_url"] + path
-    for authorization in (None, "Bearer", "Bearer mav_wrong"):
-        headers = {} if authorization is None else {"authorization": authorization}
-        refused = anyone.request(method, url, headers=headers, json={})
-        assert (refused.status_code, error_of(refused)["code"]) == (401, "unauthorized")
-    for held, key in instant.ready["keys"].items():
-        answer = anyone.request(method, url, headers={"authorization": f"Bearer {key}"}, json={})
-        if held == scope:
-            there = {"GET": 200, "POST": 400}[method] if path == "/webhooks" else 404
-            assert answer.status_code == there
-        else:
-            assert (answer.status_code, error_of(answer)["code"]) == (403, "forbidden")
-            assert scope in error_of(answer)["message"]
-
-
-@pytest.mark.parametrize(("method", "path"), [one[:2] for one in OPERATIONS[2:]])
-def test_an_unknown_webhook_is_404(instant: Any, method: str, path: str) -> None:
-    unknown = instant.client.request(method, path, json={})
-    assert (unknown.status_code, error_of(unknown)["code"]) == (404, "not_found")
-    assert "wh_none" in error_of(unknown)["message"]
 
 
 @pytest.mark.parametrize(("body", "words"), BAD_CREATES)

@@ -37,7 +37,7 @@ from tests.leasing import release_lease, take_over
 from tests.programs import simple_sheet
 
 A, B = brief("a"), brief("b", "Coffee")
-LATER = 10_000_000_000.0
+
 
 #: What happens while the person is asked, and what the refusal says.
 Meanwhile = Callable[[Stage], Awaitable[object]]

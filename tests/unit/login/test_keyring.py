@@ -13,7 +13,7 @@ from tests.launcher import IMPORTS, launcher
 
 pytestmark = pytest.mark.merge
 
-ROOT = Path(__file__).parent.parent.parent.parent
+
 KEY = "mav_canary0key0of0the0tests"
 BACKEND = """
 import json, os, pathlib, time

@@ -13,7 +13,6 @@ import pytest
 from tests.launcher import IMPORTS
 from tests.unit.login.conftest import GRANTED, AuthServer
 
-ROOT = Path(__file__).parent.parent.parent.parent
 STARTED = {"device_code": "canary0device", "user_code": "WDJB-MJHT", "interval": 0.1}
 
 

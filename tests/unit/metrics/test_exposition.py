@@ -15,7 +15,6 @@ from callsheet.tasks.metrics import METRICS, Exposition, publish
 from callsheet.tasks.metrics.exposition import FRESH
 from tests.campaigns import Stage, brief
 
-ROOT = Path(__file__).parents[3]
 #: By name: lower case, ours, with a unit of Prometheus' or one of ours at the end.
 NAME = re.compile(r"callsheet_[a-z_]+")
 

@@ -8,11 +8,9 @@ from callsheet.tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_i
 from callsheet.tasks.ledger.leases import night_lease
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.nightly_runs import claim_night
-from callsheet.tasks.ledger.reviews import review
 from callsheet.tasks.nights.records import close
 from tests.leasing import let_lapse
 
-ROWS = ("a", "b", "c")
 SHEET = SweptSheet(name="a.csv", version="1", seen_at=0.0, outcome="delivered")
 
 
@@ -31,7 +29,3 @@ async def test_whoever_has_lost_the_night_leaves_its_sheets_as_they_are(ledger: 
     assert await ledger.write(change, place="another")
     found = await ledger.read(sheets_in, inbox="spring")
     assert found["a.csv"].outcome == "delivered"
-
-
-def _keep(connection: object, take: int) -> None:
-    review(connection, take_id=take, verdict="keep", by="Alice", at=1.0)

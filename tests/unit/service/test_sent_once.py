@@ -12,7 +12,7 @@ from tests.unit.service.asked import ASKED
 
 VIDEO = {"data": {"id": "vid_1", "status": "generating"}, "error": None, "meta": {}}
 HOOK = {"data": {"id": "wh_1", "secret": "whsec_once"}, "error": None, "meta": {}}
-BODY = b'{"image":"https://f.test/a.png"}'
+
 
 #: Every operation that is sent once, by its name; a new one is held to all of this, too.
 PAID = {name: one.call for name, one in ASKED.items() if one.money is Money.ONCE}
