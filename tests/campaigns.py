@@ -92,7 +92,6 @@ class Stage:
 
     async def events(self, row: str = "a") -> Sequence[ShownEvent]:
         whole = await self.ledger.read(whole_row, campaign_id=self.campaign.id, row=row)
-        assert whole is not None
         return whole.events
 
     async def account(self) -> Campaign:

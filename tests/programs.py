@@ -250,7 +250,6 @@ def sandbox(state: Path, *options: str) -> Iterator[Sandbox]:
         [*words, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     try:
-        assert process.stdout is not None
         running = Sandbox(json.loads(process.stdout.readline()), process)
         RUNNING.append(running)
         yield running

@@ -105,7 +105,6 @@ def stub(*videos: Path, latency: float = 0.0) -> Iterator[str]:
         text=True,
     )
     try:
-        assert process.stdout is not None
         yield process.stdout.readline().strip()
     finally:
         process.terminate()

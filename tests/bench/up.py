@@ -47,7 +47,6 @@ def _ready(desk: Desk) -> float:
             stdout=subprocess.PIPE,
             stderr=errors,
         )
-    assert process.stdout is not None
     assert process.stdout.readline(), (desk.folder / "errors.txt").read_text()
     ready = time.monotonic() - began
     process.terminate()

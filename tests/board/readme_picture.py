@@ -34,7 +34,6 @@ def main() -> None:
         assert ended.status == 0, ended.err
         board = desk.start("board", "--port", "0", "--json")
         try:
-            assert board.stdout is not None
             seen = asyncio.run(_look(json.loads(board.stdout.readline())["login"]))
         finally:
             board.terminate()

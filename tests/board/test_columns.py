@@ -101,7 +101,6 @@ async def test_terms_stay_while_columns_are_chosen(open_board: OpenBoard) -> Non
     terms = {"waves": "10%,50%", "edits": "retake", "adopt": "yes", "retry_failed": "2"}
     plan = await confirm(browser, await upload(browser, "own.csv", OWN, **terms))
     kept = await open_board.ledger.read(find_plan, plan_id=plan.url.path[7:])
-    assert kept is not None
     assert {**terms, "waves": ["10%", "50%"], "adopt": True, "retry_failed": 2}.items() <= dict(
         kept.terms
     ).items()
@@ -122,7 +121,6 @@ async def test_a_worksheet_is_chosen_on_the_page(open_board: OpenBoard) -> None:
     plan = await browser.post("/new", files={"sheet": ("", b"")}, data=data)
     assert plan.url.path.startswith("/plans/")
     kept = await open_board.ledger.read(find_plan, plan_id=plan.url.path[7:])
-    assert kept is not None
     assert kept.terms["worksheet"] == "Old"
 
 

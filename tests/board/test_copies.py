@@ -15,7 +15,6 @@ from tests.board.with_videos import with_videos
 async def test_a_row_shows_its_copies_and_why_one_is_on_hold(open_board: OpenBoard) -> None:
     stage = await with_videos(open_board.ledger, 2)
     row = await stage.row("row-1")
-    assert row.take is not None
     copy = partial(FileCopy, take_id=row.take.id, kind="mp4", sha256="a" * 64, bytes=9)
     there, held = copy(uri="s3://one/a.mp4"), copy(uri="s3://two/a.mp4", fault="another file")
     await open_board.ledger.write(

@@ -29,7 +29,6 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     desk = Desk(tmp_path_factory.mktemp("described"))
     process = desk.start("board", "--port", "0", "--json", "-v")
     assert isinstance(process, Process)
-    assert process.stdout is not None
     yield json.loads(process.stdout.readline())
     process.terminate()
     out, err = process.communicate(timeout=60)

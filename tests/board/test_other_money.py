@@ -59,7 +59,6 @@ async def test_it_is_refused_by_whoever_would_carry_it_out_with_other_money(
     assert f"made with {then}, and its videos would be made by {now}" in str(over.words)
     async with await open_ledger(other.ledger) as ledger:
         campaign = await ledger.read(find_campaign, name=name)
-    assert campaign is not None
     assert campaign.sandbox == trial
     assert await execute(run, other, place="another worker") is None
 

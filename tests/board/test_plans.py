@@ -48,7 +48,6 @@ def name(tmp_path: Path) -> str:
 async def states(board: OpenBoard, campaign: str) -> dict[str, str]:
     """Return the states of a campaign's rows."""
     found = await board.ledger.read(find_campaign, name=campaign)
-    assert found is not None
     rows = await board.ledger.read(rows_of, campaign_id=found.id)
     return {row.row: row.state for row in rows}
 
@@ -61,7 +60,6 @@ def charged(service: Sandbox, keys: list[str]) -> int:
 async def keys(board: OpenBoard, campaign: str) -> list[str]:
     """Return the keys of all takes of a campaign."""
     found = await board.ledger.read(find_campaign, name=campaign)
-    assert found is not None
     takes = await board.ledger.read(takes_of, campaign_id=found.id)
     return [take.key for _, take in takes if take.key]
 
@@ -295,7 +293,6 @@ async def test_what_else_a_plan_changes_is_above_the_button_and_no_allowance_cov
     assert "Apply the changes for 0 credits</button>" in page
     await ended(board.viewer, await approved(board.admin, only))
     found = await board.ledger.read(find_campaign, name=name)
-    assert found is not None
     assert found.keep_at_service == 60 * 86400.0
     budget = await plan_for(board.approver, f"{name}.yaml", tree.replace("30d", "60d"), budget=900)
     limited = await board.approver.post(f"{API}/plans/{budget['plan']}/approve")
@@ -424,7 +421,6 @@ async def test_a_budget_that_is_too_small_is_said_and_may_be_given_with_the_appr
     assert (await board.admin.post(path, json={"budget": 44})).status_code == 422
     await ended(board.viewer, await approved(board.admin, plan, budget=45))
     found = await board.ledger.read(find_campaign, name=name)
-    assert found is not None
     assert (found.budget, found.charged) == (45, 45)
 
 

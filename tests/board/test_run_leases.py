@@ -129,11 +129,9 @@ async def test_a_run_whose_flow_run_is_gone_is_started_again(
             monkeypatch.setenv("PREFECT_API_URL", f"{address}/api")
             monitor = RunMonitor(board.board)
             found = await board.ledger.read(find_run, run_id=run_id)
-            assert found is not None
             assert found.token == run.token
             assert await monitor.is_to_start(found) is is_started
         after = await board.ledger.read(find_run, run_id=run_id)
-        assert after is not None
         assert (after.leased_until is not None) is lives_then
         ended_here = told == (200, "CRASHED")
         assert (after.exit, after.is_over) == ((1, True) if ended_here else (None, False))

@@ -158,7 +158,6 @@ async def test_the_progress_says_how_long_the_run_takes_as_it_said_itself(
     page = await (await open_board.form("viewer")).get("/c/spring")
 
     said = re.search(r'id="progress".*?</p>', page.text, re.DOTALL)
-    assert said is not None
     assert words in said[0]
 
 
@@ -210,7 +209,6 @@ async def test_a_row_says_that_a_retake_sends_the_same_brief(open_board: OpenBoa
 async def plan_rows(board: OpenBoard, answer: httpx.Response) -> list[str]:
     """The rows of the plan that a form has led to."""
     plan = await board.ledger.read(find_plan, plan_id=answer.url.path.split("/")[-1])
-    assert plan is not None
     return list(plan.terms["rows"])
 
 
@@ -404,7 +402,6 @@ async def test_several_retakes_are_without_videos_that_somebody_keeps(
 ) -> None:
     stage = await with_videos(open_board.ledger, 3)
     take = (await stage.row("row-2")).take
-    assert take is not None
     await stage.write(review, take.id, "keep", by="Rita", at=2.0)
     browser = await open_board.form("admin")
 
@@ -453,7 +450,6 @@ async def test_the_report_adds_up_and_is_taken_home(open_board: OpenBoard) -> No
     stage = await with_videos(open_board.ledger, 4)
     for row, verdict in (("row-1", "keep"), ("row-2", "reject")):
         take = (await stage.row(row)).take
-        assert take is not None
         await stage.write(review, take.id, verdict, by="Rita", at=2.0)
     browser = await open_board.form("viewer")
 
@@ -477,7 +473,6 @@ async def test_what_was_approved_without_the_board_is_a_plan_there(open_board: O
 
     report = await browser.get("/c/spring/report")
     link = re.search(r'href="(/plans/\w+)"', report.text)
-    assert link is not None
     page = await browser.get(link[1])
 
     assert "approved at the terminal" in report.text

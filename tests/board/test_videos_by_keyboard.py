@@ -105,7 +105,6 @@ async def test_the_strip_is_under_the_pointer_and_leads_into_the_video(
         await poster.hover()
         await expect(poster.locator(".strip")).to_be_visible()
         box = await poster.bounding_box()
-        assert box is not None
         await page.mouse.click(box["x"] + box["width"] * 0.85, box["y"] + 20)
         await page.wait_for_function("() => document.getElementById('player').currentTime >= 0.8")
         await page.mouse.move(0, 0)

@@ -37,7 +37,6 @@ async def approved_plan(
     settings = settings_at(folder, environ)
     async with await open_ledger(settings.ledger) as ledger:
         found = await ledger.read(find_plan, plan_id=plan["plan"])
-        assert found is not None
         options = RunOptions.of(found.terms)
         approve = partial(approve_on_board, plan=found, options=options, run_id=f"run-{name}")
         if found.sheet_id is not None:
@@ -47,7 +46,6 @@ async def approved_plan(
             approve = partial(approve, sheet=read)
         at = found.made_at + 1
         ann = await ledger.read(find_person, name="Ann")
-        assert ann is not None
         return (await approve(ledger, person=ann.id, at=at)).id
 
 

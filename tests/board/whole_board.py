@@ -55,7 +55,6 @@ def whole_board(folder: Path, *options: str) -> Iterator[WholeBoard]:
 def _start(desk: Desk, port: str) -> tuple[Process, dict[str, Any]]:
     process = desk.start("board", "--port", port, "--json")
     assert isinstance(process, Process)
-    assert process.stdout is not None
     line = process.stdout.readline()
     if not line:
         process.kill()

@@ -264,7 +264,6 @@ def _deploy(found: Cluster) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     known = found.prefect.ask("automations/filter", {})
     automation = read(ROOT / "deployments" / "automations" / "zombie.yaml", None)
-    assert automation is not None
     automation["trigger"]["within"] = ZOMBIE
     (number,) = [one["id"] for one in known if one["name"] == automation["name"]]
     found.prefect.ask(f"automations/{number}", automation, method="PUT")

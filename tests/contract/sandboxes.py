@@ -64,7 +64,6 @@ def sandbox(state: Path, *options: str) -> Iterator[dict]:
     words = ["--port", "0", "--json", "--state", str(state), "--render", "instant", *options]
     process = launcher("sandbox").start(words, stdout=subprocess.PIPE, new_session=True)
     try:
-        assert process.stdout is not None
         yield json.loads(process.stdout.readline())
     finally:
         # At once: how it stops when it is asked to is tested elsewhere.

@@ -80,7 +80,6 @@ async def test_editing_and_deleting(spoken):
     created = await made(spoken, new_key(), start_generation=False)
     assert created.status == "draft"
     edited = await spoken.ask(ops.EDIT, created.video_id, {"title": "Fyren på ön"})
-    assert edited is not None
     assert (edited.id, edited.status) == (created.video_id, "draft")
     await spoken.ask(ops.DELETE, created.video_id)
     with pytest.raises(NotFound):

@@ -52,7 +52,6 @@ def log_in(desk: Desk, *words: str, person: Person | None = None, **answer: Any)
         address = re.match(r"open  (\S+)", said[-2]) if len(said) > 1 else None
         if address and (code := re.match(r"enter (\S+)", line)):
             (person or Person()).answer(f"{address[1]}?user_code={code[1]}", **answer)
-    assert process.stdout is not None
     return Finished(process.wait(60), process.stdout.read(), "".join(said))
 
 
@@ -140,7 +139,6 @@ def test_the_mcp_server_says_where_to_log_in(desk: Desk, service: Sandbox) -> No
 def test_a_real_browser_is_led_through_and_told_to_go_back(desk: Desk) -> None:
     desk.environ["BROWSER"] = "true %s"
     process = desk.start("login", "--browser")
-    assert process.stderr is not None
     lines = iter(process.stderr.readline, "")
     address = next(line.strip() for line in lines if "/api/oauth/authorize?" in line)
     complaints: list[str] = []

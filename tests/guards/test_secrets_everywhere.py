@@ -115,7 +115,6 @@ def test_the_board_tells_neither_its_tokens_nor_the_services(
 ) -> None:
     service.mood = mood
     process = desk.start("board", "--port", "0", "--json", "-v")
-    assert process.stdout is not None
     ready = json.loads(process.stdout.readline())
 
     said, secrets = _asked_of(ready)

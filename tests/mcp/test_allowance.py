@@ -32,7 +32,6 @@ def tree(campaign: str, rows: int, *more: str) -> str:
 
 async def admin_of(desk: OpenDesk) -> Person:
     found = await admin_token(desk.desk.board)
-    assert found is not None
     return found[0]
 
 
@@ -52,7 +51,6 @@ async def stands(desk: OpenDesk, campaign: str) -> tuple[Campaign, dict[str, str
     """Return a campaign of the ledger, and the states of its rows."""
     read = desk.desk.board.read
     found = await read(partial(find_campaign, name=campaign))
-    assert found is not None
     rows = await read(partial(rows_of, campaign_id=found.id))
     return found, {row.row: row.state for row in rows}
 

@@ -154,7 +154,6 @@ async def test_without_an_answer_a_person_approves_on_the_board(
         said = await refused(client, "run_plan", plan=plan)
         assert said["approve_at"] == f"http://board/plans/{plan}"
         admin = await admin_token(board)
-        assert admin is not None
         done = await approve(replace(board, person=admin[0]), plan)
         assert (await call(client, "run_plan", plan=plan))["run"] == done.run
         status = await finished(client, "later")
@@ -191,7 +190,6 @@ async def test_no_allowance_covers_a_price_that_the_sheet_sets(
         if kind == "edit":
             made = await call(client, "plan", sheet=edit.format("One", 99), campaign=name)
             admin = await admin_token(board)
-            assert admin is not None
             await approve(replace(board, person=admin[0]), made["plan"])
             await finished(client, name)
         before = service.balance()

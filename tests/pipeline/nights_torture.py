@@ -74,9 +74,7 @@ async def keep(nights: Nights, row: str) -> None:
     """Keep the video of a row, as a person does who has looked."""
     async with await open_ledger(nights.settings.ledger) as ledger:
         campaign = await ledger.read(find_campaign, name=f"{nights.name}-a")
-        assert campaign is not None
         (found,) = await ledger.read(rows_of, campaign_id=campaign.id, row=row)
-        assert found.take is not None
         await ledger.write(review, take_id=found.take.id, verdict="keep", by="Alice", at=1.0)
 
 
@@ -93,7 +91,6 @@ async def test_a_plan_that_waits_is_approved_on_the_board(nights: Nights) -> Non
     wanted = {"approval": "plan-only", "board": "https://board.example"}
     async with board_at(nights.folder, environ=nights.service.environ) as board:
         link = the_one(await nights.sweep(inbox=wanted)).link
-        assert link is not None
         answer = await board.admin.get(f"{API}/plans/{link.rpartition('/')[2]}")
         plan = answer.json()
         assert (plan["state"], plan["total"], plan["made_by"]) == (

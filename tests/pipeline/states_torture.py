@@ -315,7 +315,6 @@ def _moment(text: str) -> float:
 def _load(shop: Shop, name: str, *, within: int) -> None:
     """Have the server know an automation, which waits for so many seconds."""
     automation = read(HERE / f"{name}.yaml", None)
-    assert automation is not None
     automation["trigger"]["within"] = within
     shop.client.post("/automations/", json=automation).raise_for_status()
 

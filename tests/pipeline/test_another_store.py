@@ -67,7 +67,6 @@ async def test_videos_go_to_a_kind_of_store_that_is_registered(
     assert len(addresses) == 2
     for address in addresses:
         where = object_at(address)
-        assert where is not None
         assert (where.scheme, where.bucket) == ("shelf", "videos")
         assert (shelf / where.bucket / where.key).stat().st_size > 0
 

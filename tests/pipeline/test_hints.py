@@ -52,7 +52,6 @@ def _hinted_videos(desk: Desk) -> set[str]:
 def _receiver(desk: Desk) -> Iterator[Process]:
     process = desk.start("receive", "--json")
     try:
-        assert process.stdout is not None
         assert "receiver" in json.loads(process.stdout.readline())
         yield process
     finally:

@@ -208,7 +208,6 @@ async def test_what_is_said_of_a_night_is_said_of_all_its_sweeps(nights: Nights)
     await nights.sweep()
     async with await open_ledger(nights.settings.ledger) as ledger:
         kept = await ledger.read(find_night, inbox="spring", date="2026-11-20")
-    assert kept is not None
     told = NightReport.read(kept.report or "")
     assert (said(told), told.charged, kept.exit) == ({"a": "delivered"}, 45, 0)
     assert the_one(told).delivered == ("r001", "r002", "r003")
@@ -555,7 +554,6 @@ async def test_a_plan_that_waits_is_where_the_board_shows_it(nights: Nights) -> 
 
 
 def _last(link: str | None) -> str:
-    assert link is not None
     assert link.startswith("https://board.example/plans/")
     return link.rpartition("/")[2]
 

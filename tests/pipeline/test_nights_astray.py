@@ -367,7 +367,6 @@ async def test_a_file_reused_for_another_campaign_leaves_no_paid_video_behind(
     assert of_campaigns(later) == {other: ("unchanged", 0, ())}
     async with await open_ledger(slow.settings.ledger) as ledger:
         kept = await ledger.read(find_night, inbox="spring", date="2026-11-21")
-    assert kept is not None
     assert of_campaigns(NightReport.read(kept.report or "")) == of_campaigns(report)
 
 

@@ -174,7 +174,6 @@ def _type(desk: Desk, line: str, words: list[str]) -> list[str]:
 def _receiver(desk: Desk) -> Iterator[None]:
     process = desk.start("receive", "--json")
     try:
-        assert process.stdout is not None
         assert "receiver" in process.stdout.readline()
         yield
     finally:

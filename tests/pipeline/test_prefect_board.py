@@ -51,7 +51,6 @@ async def test_what_was_approved_is_a_flow_run_where_a_deployment_is_there_for_i
         over = await ended(board.viewer, run)
         assert (over["exit"], over["words"]) == (0, None), out
         found = await board.ledger.read(find_campaign, name=name)
-        assert found is not None
         takes = await board.ledger.read(takes_of, campaign_id=found.id)
     keys = [take.key for _, take in takes if take.key]
     assert sorted(service.charged(keys).values()) == [1, 1]

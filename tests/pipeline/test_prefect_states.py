@@ -134,7 +134,6 @@ def caller(
             stderr=(folder / "said").open("w"),
             text=True,
         )
-        assert process.stdout is not None
         assert process.stdout.readline() == "\n", (folder / "said").read_text()
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PREFECT_API_URL", server.url)

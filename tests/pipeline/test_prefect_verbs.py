@@ -234,7 +234,6 @@ async def _note_approval(desk: Desk, name: str, run: str) -> None:
     """Have a flow run approved what is under way of a campaign, before it was begun anew."""
     async with await open_ledger(f"sqlite:///{desk.folder}/.callsheet/ledger.db") as ledger:
         campaign = await ledger.read(find_campaign, name=name)
-        assert campaign is not None
         rows = await ledger.read(rows_of, campaign_id=campaign.id)
         lines = tuple(line_of(row, "retake") for row in rows)
         plan = Plan(campaign=name, sheet="", sheet_digest="", lines=lines, by="Prefect")

@@ -194,7 +194,6 @@ async def test_a_night_is_a_run_with_its_sheets_as_parts(nights: Nights) -> None
         assert sheet.parent is not None
         night = await ledger.read(find_run, run_id=sheet.parent)
         parts = await ledger.read(parts_of, run_id=sheet.parent)
-    assert night is not None
     assert (night.kind, night.door, night.started_by) == ("night", "terminal", "spring")
     assert night.exit == 2
     assert (sheet.kind, sheet.door, sheet.started_by, sheet.exit) == ("run", "night", "spring", 0)

@@ -25,7 +25,6 @@ def test_a_sheet_may_come_from_standard_input(desk: Desk, name: str) -> None:
 
 def test_a_sheet_that_is_being_typed_is_left_at_once(desk: Desk) -> None:
     process = desk.start("check", "-", "--campaign", "typed", "--json", stdin=subprocess.PIPE)
-    assert process.stdin is not None
     process.stdin.write("id,tool\n")
     process.stdin.flush()
     # It has read the first line, and waits for more.

@@ -111,7 +111,6 @@ async def test_mails_and_reports_of_a_night_stay_on_their_lines(
 
     assert [one.outcome for one in night.sheets] == ["not-approved", "invalid", "needs-person"]
     text = mail.get_body(("plain",))
-    assert text is not None
     assert "b, Kettle\u21b5::error::forged" in text.get_content()
     assert forged(text.get_content().replace("\r\n", "\n")) == []
     reports = [path.read_text("utf-8-sig") for path in folder.glob("*.report.csv")]

@@ -224,7 +224,6 @@ def test_credits_that_run_out_and_every_suggestion_names_the_profile(
     assert len(lines) >= 3
     assert all("--profile studio.toml" in line for line in lines)
     run = re.search(r"callsheet run .*studio\.toml", told.out)
-    assert run is not None
     again = follow(desk, run[0])
     assert again.status == 0, again.err
     shown = follow(desk, suggested(ended.err, "callsheet rows"))
@@ -313,7 +312,6 @@ def test_a_campaign_that_another_run_has(desk: Desk, studio: Sandbox, name: str)
     assert left.status == 5
     assert "wait for it, or stop it, then run the same command again" in left.err
     number = re.search(r"is being run by process (\d+)", left.err)
-    assert number is not None
     assert int(number[1]) == first.pid
     first.terminate()
     first.communicate()

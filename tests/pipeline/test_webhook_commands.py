@@ -139,7 +139,6 @@ def receiving(tmp_path_factory: pytest.TempPathFactory, service: Sandbox) -> Ite
     """A folder where a receiver is at work, at the address that the service is told."""
     desk = _with_address(tmp_path_factory.mktemp("office"), service)
     receiver = desk.start("receive", "--json")
-    assert receiver.stdout is not None
     assert (
         json.loads(receiver.stdout.readline())["receiver"]
         == f"http://{desk.environ['CALLSHEET_RECEIVER']}"

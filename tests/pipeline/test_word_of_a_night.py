@@ -75,8 +75,6 @@ async def test_a_night_is_read_in_the_morning_and_the_next_one_is_silent(
 
     (mail,) = post.letters
     text, page = mail.get_body(("plain",)), mail.get_body(("html",))
-    assert text is not None
-    assert page is not None
     said, shown = text.get_content(), page.get_content()
     assert charged == [30, 0]
     assert mail["Subject"] == (

@@ -33,7 +33,6 @@ def test_a_kill_around_the_commit_costs_nothing(tmp_path: Path, point: str, kept
     desk = Desk(tmp_path, {**given, "CALLSHEET_LEDGER": ledger})
     hook = Hook(tmp_path / "trace", point)
     process = desk.start("receive", "--json", hook=hook.as_json())
-    assert process.stdout is not None
     host, _, port = json.loads(process.stdout.readline())["receiver"][7:].rpartition(":")
     body, event = body_about("vid_killed"), "evt_killed"
 

@@ -27,7 +27,6 @@ def receive(desk: Desk, *words: str) -> Iterator[tuple[Process, dict[str, Any]]]
     """Start it; yield the process and the line that says it is ready."""
     process = desk.start("receive", "--json", *words)
     try:
-        assert process.stdout is not None
         yield process, json.loads(process.stdout.readline())
     finally:
         process.kill()

@@ -105,7 +105,6 @@ class _Terminal:
 
     def type(self, words: str) -> None:
         self.said = ""
-        assert self._bash.stdin is not None
         # What a program has on its standard input is not what is typed later.
         self._bash.stdin.write(f"{{ {words}\n}} </dev/null\necho; echo {_END}\n")
         self._bash.stdin.flush()

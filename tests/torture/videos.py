@@ -46,7 +46,6 @@ def _files(store: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _objects(place: Place) -> Iterator[tuple[str, bytes]]:
-    assert place.bucket is not None
     for key in place.bucket.keys():  # noqa: SIM118 - it is no mapping
         if key.startswith(f"{place.name}/") and KEPT not in key:
             yield f"{place.bucket.address}/{key}", place.bucket.read(key)

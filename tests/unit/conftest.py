@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from tests.campaigns import Stage, brief
 from tests.databases import PostgresServer, empty_ledger, make_ledger, postgres_server
 
 # A machine that is busy with other tests is slow for a second: that says nothing of an example.
@@ -55,3 +56,9 @@ def made_address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 async def ledger(made_address: str) -> AsyncIterator[Ledger]:
     async with await open_ledger(made_address) as ledger:
         yield ledger
+
+
+@pytest.fixture
+async def stage(ledger: Ledger) -> Stage:
+    """A campaign whose sheet has one row."""
+    return await Stage.set(ledger, brief())

@@ -165,7 +165,6 @@ def test_it_says_where_it_was_found(
 ) -> None:
     folder, environ = _laid_out(tmp_path / "here", CASES[case])
     found = prefect_address({"HOME": str(tmp_path), **environ}, folder)
-    assert found is not None
     assert (found.stands_in, found.credentials) == (where, credentials)
     assert "hush" not in repr(found)
 

@@ -83,8 +83,6 @@ def test_what_failed_has_a_span_up_to_a_limit_whoever_asked(spans: Spans) -> Non
     assert spans.count()["create"] == MOST["failed"]
     (run,) = [one for one in spans() if one.name == "run"]
     failed = next(one for one in spans() if one.name == "create")
-    assert failed.parent is not None
-    assert run.context is not None
     assert failed.parent.span_id == run.context.span_id
     assert failed.status.description == "unavailable"
 

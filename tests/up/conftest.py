@@ -96,7 +96,6 @@ class Up:
 
     def ready(self) -> dict[str, Any]:
         """Wait until it is ready, and return its line."""
-        assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, self.errors()
         return dict(json.loads(line))

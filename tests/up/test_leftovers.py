@@ -67,7 +67,6 @@ def start(mark: str, text: str) -> tuple[subprocess.Popen[str], int]:
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout is not None
     return process, int(process.stdout.readline())
 
 
@@ -113,7 +112,6 @@ def test_whoever_is_killed_leaves_nothing(mark: str) -> None:
         [sys.executable, "-m", "callsheet.deployments.up.orphans", mark], stdin=subprocess.PIPE
     )
 
-    assert guard.stdin is not None
     guard.stdin.close()
 
     assert guard.wait(30) == 0

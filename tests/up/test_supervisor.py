@@ -52,7 +52,6 @@ async def test_a_program_is_up_once_it_says_so(kept: Kept) -> None:
     assert await kept.watch.are_up()
 
     found = last_up(kept.home)
-    assert found is not None
     assert found.address("board") == "http://here"
     # Ctrl+C in our terminal does not reach it.
     pid = found.parts["board"].pid

@@ -98,7 +98,6 @@ def test_one_at_a_time_holds_it(tmp_path: Path) -> None:
 def test_the_kernel_takes_it_back_from_whoever_is_killed(tmp_path: Path) -> None:
     words = [sys.executable, "-c", HOLDS, str(tmp_path)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
     process.stdout.readline()
     assert holder(tmp_path) == process.pid
 

@@ -71,8 +71,6 @@ class Board:
 def bought(up: Up) -> int:
     """Return how many videos the sandbox has begun to make, by its own charge log."""
     found = last_up(up.home)
-    assert found is not None
-    assert found.sandbox is not None
     headers = {"authorization": f"Bearer {found.sandbox['api_key']}"}
     log = httpx.get(f"{found.sandbox['auth_url']}/_sandbox/charges", headers=headers).json()
     return sum(entry["event"] == "reserve" for entry in log)
@@ -90,7 +88,6 @@ def guards(up: Up) -> list[psutil.Process]:
 
 def kill(up: Up, part: str) -> None:
     found = last_up(up.home)
-    assert found is not None
     pid = found.parts[part].pid
     assert pid is not None
     psutil.Process(pid).kill()

@@ -84,7 +84,6 @@ def _start(*options: str, state: Path, env: dict[str, str] | None = None) -> Run
         stderr=subprocess.PIPE,
         env={**os.environ, **(env or {})},
     )
-    assert process.stdout is not None
     ready = json.loads(process.stdout.readline())
     client = httpx.Client(
         base_url=ready["base_url"], headers={"authorization": f"Bearer {ready['api_key']}"}

@@ -33,7 +33,6 @@ def test_a_link_leads_anyone_to_the_video_and_ends(brief: Any, anyone: httpx.Cli
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "&lt;b&gt;Spring &amp; tea&lt;/b&gt;" in page.text
     found = re.search(r'<video [^>]*src="([^"]+)"', page.text)
-    assert found is not None
     assert link["url"] == brief.ready["auth_url"] + found[1]
     rendered = anyone.get(link["url"], headers={"range": "bytes=0-11"})
     assert (rendered.status_code, rendered.headers["content-type"]) == (206, "video/mp4")

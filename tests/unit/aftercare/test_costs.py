@@ -147,7 +147,6 @@ def test_a_day_or_a_month_is_a_time_and_nothing_else_is() -> None:
 def test_a_price_of_a_credit_has_an_amount_and_a_currency() -> None:
     price = parse_credit_price("0.12 USD")
 
-    assert price is not None
     assert price.words(Decimal(45)) == "5.40 USD"
     for text in ("0.12", "USD", "0 USD", "-1 USD", "0.12 usd", "1,2 EUR"):
         assert parse_credit_price(text) is None

@@ -111,8 +111,7 @@ def left_alone(desk: Desk, words: list[str]) -> tuple[int, str]:
         return process.wait(60), err
 
 
-async def test_a_row_without_a_take_is_exported_too(ledger: Ledger) -> None:
-    stage = await Stage.set(ledger, brief())
+async def test_a_row_without_a_take_is_exported_too(stage: Stage) -> None:
     (line,) = await exported(stage, "rows")
     assert (line["state"], line["take"], line["key"], line["charged"]) == (
         "planned", None, None, None,

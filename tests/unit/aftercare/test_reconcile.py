@@ -170,8 +170,7 @@ async def test_a_row_that_has_moved_on_is_left_alone(ledger: Ledger) -> None:
     assert "reconciled" in (await stage.events("b"))[-1].words
 
 
-async def test_nothing_is_settled_while_a_run_is_at_work(ledger: Ledger) -> None:
-    stage = await Stage.set(ledger, brief())
+async def test_nothing_is_settled_while_a_run_is_at_work(ledger: Ledger, stage: Stage) -> None:
     row = await stage.in_state("stalled")
     await ledger.write(acquire_lease, campaign=stage.campaign, owner="x:1:2:3")
     with pytest.raises(Parked):

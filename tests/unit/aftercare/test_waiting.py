@@ -158,7 +158,6 @@ async def test_rows_wait_on_where_the_first_video_was_rejected_meanwhile(stage: 
     await on_hold(stage)
     plan = await planned(stage)
     take = (await stage.row("a")).take
-    assert take is not None
     await stage.write(review, take.id, "reject", reason="voice", by="Bob", at=NOW)
     with pytest.raises(MovedOn, match="b: it no longer waits for approval"):
         await stage.write(approve, plan, WAITING, by="Ann", at=NOW)

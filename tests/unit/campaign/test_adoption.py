@@ -88,7 +88,6 @@ async def test_an_adopted_take_costs_nothing_and_is_rendering(ledger: Ledger, st
 
     after, account = await stage.row(), await stage.account()
     assert (after.state, after.quoted) == ("rendering", 0)
-    assert after.take is not None
     assert (after.take.video_id, after.take.charged, after.take.adopted) == ("vid_x", 0, True)
     assert (account.charged, account.reserved) == (Decimal(0), Decimal(0))
 

@@ -57,7 +57,6 @@ async def approved(stage: Stage, plan: Plan, **more: Any) -> Plan:
 
 async def keep(stage: Stage, row: str = "a") -> None:
     take = (await stage.row(row)).take
-    assert take is not None
     await stage.write(review, take.id, "keep", by="Bob", at=NOW)
 
 
@@ -102,9 +101,8 @@ async def test_nothing_is_approved_once_something_changed(
     assert await stage.rows() == before
 
 
-async def test_a_price_ages_while_its_question_is_open(ledger: Ledger) -> None:
+async def test_a_price_ages_while_its_question_is_open(ledger: Ledger, stage: Stage) -> None:
     """One that is too old by then is asked for again before anything is sent (`is_priced`)."""
-    stage = await Stage.set(ledger, brief())
     await stage.delivered()
     ask = RunOptions(campaign="spring", rows=("a",))
     asking = partial(propose, RETAKE, ask, ledger, lambda: nullcontext(Prices()))
@@ -129,9 +127,8 @@ class Prices:
     ids=str,
 )
 async def test_a_plan_that_shows_another_row_is_not_approved(
-    ledger: Ledger, changed: dict[str, Any]
+    stage: Stage, changed: dict[str, Any]
 ) -> None:
-    stage = await Stage.set(ledger, brief())
     await stage.delivered()
     plan = await plan_of_retake(stage)
     lines = tuple(line._replace(**changed) for line in plan.lines)
@@ -144,9 +141,8 @@ async def test_a_plan_that_shows_another_row_is_not_approved(
 
 @pytest.mark.parametrize("state", ["planned", "approved", "submitting", "rendering", "retired"])
 async def test_what_is_not_over_is_not_taken_again_whatever_a_plan_says(
-    ledger: Ledger, state: State
+    stage: Stage, state: State
 ) -> None:
-    stage = await Stage.set(ledger, brief())
     await stage.in_state(state)
     plan = await plan_of_retake(stage, saved_plan=True)
     assert [line.action for line in plan.lines] != ["retake"]
@@ -158,8 +154,9 @@ async def test_what_is_not_over_is_not_taken_again_whatever_a_plan_says(
     assert await states(stage) == {"a": state}
 
 
-async def test_a_kept_video_is_taken_again_only_where_that_was_said(ledger: Ledger) -> None:
-    stage = await Stage.set(ledger, brief())
+async def test_a_kept_video_is_taken_again_only_where_that_was_said(
+    ledger: Ledger, stage: Stage
+) -> None:
     row = await stage.delivered()
     await keep(stage)
     with pytest.raises(VideoKept, match="its video is kept; nothing was spent"):
@@ -229,16 +226,14 @@ async def test_a_plan_is_approved_once(ledger: Ledger) -> None:
     assert again.named("retake") == ["a"]
     assert await states(stage) == {"a": "approved", "b": "delivered"}
     stored = await ledger.read(find_plan, plan_id="flow-run-1")
-    assert stored is not None
     assert (stored.approved_by, stored.total) == ("approved by Ann", 12)
 
 
 @pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
 @pytest.mark.parametrize("before", [None, "reject"])
 async def test_who_keeps_a_video_and_who_has_it_made_again_wait_for_each_other(
-    ledger: Ledger, made_address: str, before: Any
+    stage: Stage, made_address: str, before: Any
 ) -> None:
-    stage = await Stage.set(ledger, brief())
     row = await stage.delivered()
     assert row.take is not None
     if before:

@@ -206,7 +206,6 @@ async def test_no_signed_address_is_kept(compare, service, ledger):
     await compare(GOOD)
     kept = await known(ledger)
 
-    assert kept is not None
     assert kept.body["characters"] == [{"id": 1, "picture": "https://c.test/1.png?***"}]
 
 

@@ -102,7 +102,6 @@ async def test_a_live_owner_is_named(stage: Stage):
     assert f"process {other.pid} on {socket.gethostname()}" in str(caught.value)
     assert "nothing was spent" in str(caught.value)
     lease = await lease_of(stage)
-    assert lease is not None
     assert caught.value.until.timestamp() == pytest.approx(lease.until, abs=1e-3)
     assert caught.value.exit_status == 5
 
@@ -161,7 +160,6 @@ async def test_whoever_waits_is_told_once_and_goes_on_when_it_is_free(stage: Sta
     await begun.wait()
     waiting = leased(stage.ledger, stage.campaign, clock=clock, wait=None, on_wait=hear)
     async with waiting as lease:
-        assert lease is not None
         assert await owner_of(stage) == lease.owner
     await holding
     assert len(told) == 1
@@ -180,7 +178,6 @@ async def test_a_lease_that_somebody_took_over_is_lost_for_good(stage: Stage):
     now, lost = [1_000.0], []
     holding = leased(stage.ledger, stage.campaign, clock=lambda: now[0], on_lost=lost.append)
     async with holding as lease:
-        assert lease is not None
         assert await lease.holds()
         now[0] += LAPSE
         await stage.write(take_over, stage.campaign, owner="elsewhere:7:1:there:1")
@@ -220,7 +217,6 @@ async def test_a_lapsed_lease_that_nobody_wants_is_renewed(stage: Stage):
         now[0] += 10 * LAPSE
         assert await lease.holds()
         found = await lease_of(stage)
-        assert found is not None
         assert found.is_live
 
 

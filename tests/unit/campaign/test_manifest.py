@@ -77,7 +77,6 @@ def lines_of(content: bytes) -> list[dict[str, Any]]:
 def test_a_manifest_is_read_however_it_is_laid_out(indent: int | None):
     found = read_manifest(json.dumps(MANIFEST, indent=indent).encode())
 
-    assert found is not None
     assert (found.campaign, found.sandbox) == ("spring", False)
     assert (found.made_at, found.last_event) == (1795320000.0, (7, 1800000000.5))
     assert [*found.lines()] == [ROW]
@@ -128,7 +127,6 @@ def test_what_a_later_release_adds_is_kept():
 def test_a_moment_that_cannot_be_read_is_missing(odd: Any):
     found = read_manifest(as_file(made_at=odd))
 
-    assert found is not None
     assert found.made_at is None
 
 

@@ -125,8 +125,7 @@ async def test_what_a_plan_found_to_differ_is_all_that_is_synced(ledger: Ledger,
     assert (await stage.row("r0")).state == "delivered"
 
 
-async def test_a_finished_campaign_has_nothing_to_do(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_finished_campaign_has_nothing_to_do(ledger: Ledger, stage: Stage):
     await stage.delivered()
     plan = await plan_sheet(ledger, a_sheet(brief()), OPTIONS)
     assert not plan.moves_anything

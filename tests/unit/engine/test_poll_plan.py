@@ -79,7 +79,6 @@ def simulate(
         now, n = heapq.heappop(due)
         taken[n] += 1
         row = rows[n]
-        assert row.take is not None
         end = (row.take.accepted_at or 0.0) + lengths[n]
         if now >= end:
             costs.append(Cost(taken[n], now - end, lengths[n]))

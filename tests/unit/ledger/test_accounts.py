@@ -247,8 +247,7 @@ async def test_a_price_that_nobody_could_read_fits_no_limit(ledger: Ledger, term
     assert "its price could not be read" in (row.reason or "")
 
 
-async def test_a_run_that_lost_its_campaign_begins_nothing_in_it(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_run_that_lost_its_campaign_begins_nothing_in_it(stage: Stage):
     row = await stage.approve()
     await stage.write(acquire_lease, stage.campaign, owner="b")
     assert await open_on(stage, row, Terms(owner="a")) is None
@@ -263,9 +262,8 @@ async def test_a_run_that_lost_its_campaign_begins_nothing_in_it(ledger: Ledger)
      ("9", 0, True), (None, "0.5", False)],
 )  # fmt: skip
 async def test_a_price_that_rose_since_its_approval_is_approved_anew(
-    ledger: Ledger, now: str | None, tolerance: str, stands: bool
+    stage: Stage, now: str | None, tolerance: str, stands: bool
 ):
-    stage = await Stage.set(ledger, brief())
     quoted = Quoted(await stage.approve(), None if now is None else Decimal(now))
     part = {"tolerance": Decimal(tolerance), "at": NOW + 1}
     assert await stage.write(renew_quote, quoted, **part) is stands
@@ -278,8 +276,7 @@ async def test_a_price_that_rose_since_its_approval_is_approved_anew(
         assert [event.new for event in await stage.events()][-2:] == ["planned", "quoted"]
 
 
-async def test_a_price_cannot_creep_up_within_the_tolerance(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_price_cannot_creep_up_within_the_tolerance(stage: Stage):
     await stage.approve()
     part = {"tolerance": Decimal("0.1"), "at": NOW}
     for amount, stands in ((Decimal(13), True), (Decimal("13.5"), False)):
@@ -326,9 +323,8 @@ async def test_opens_of_several_programs_at_once_never_pass_any_limit(
 
 @pytest.mark.parametrize("limit", [None, Decimal(100)])
 async def test_the_first_of_a_day_fits_though_another_program_begins_that_day_just_now(
-    ledger: Ledger, made_address: str, limit: Decimal | None
+    stage: Stage, made_address: str, limit: Decimal | None
 ):
-    stage = await Stage.set(ledger, brief())
     row = await stage.approve("a")
     day = {"kind": "day", "name": "1970-01-01", "reserved": 0, "charged": 0, "budget": None}
     other = make_engine(ledger_url(made_address), writes=True)

@@ -285,7 +285,6 @@ async def test_who_opens_it_while_it_is_replaced_is_told_and_writes_into_neither
 
     def begin() -> None:
         opening.append(program(OPEN, address))
-        assert opening[0].stdout is not None
         assert opening[0].stdout.readline() == "begun\n"
         # Until it has the file open, whatever that is by then.
         held = f"/proc/{opening[0].pid}/fd"
@@ -345,7 +344,6 @@ async def test_where_files_have_one_name_alone_they_are_copied(
     with pytest.raises(BadInput, match="already exists"):
         restore(address, kept, **BY_ME, instead=True)
 
-    assert before is not None
     assert stat.S_IMODE(before.stat().st_mode) == stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert (lines_of(address), lines_of(f"sqlite:///{before}")) == (old, newer)
 
@@ -408,7 +406,6 @@ async def test_on_postgres_what_came_in_the_last_moment_is_kept(
     # Whoever came then waited, and has written into what was restored.
     names = [line[1] for line in lines_of(address)["campaigns"]]
     assert "autumn" in names
-    assert before is not None
     assert before.is_absolute()
     assert "autumn" not in str(lines_of(f"sqlite:///{before}"))
 
@@ -537,7 +534,6 @@ async def test_a_damaged_ledger_gives_way_to_its_backup(tmp_path: Path) -> None:
         restore(f"sqlite:///{file}", kept, **BY_ME, instead=False)
     found = restore(f"sqlite:///{file}", kept, **BY_ME, instead=True)
 
-    assert found.before is not None
     assert found.before.read_text() == "what the disk made of it"
     assert check_ledger(f"sqlite:///{file}").problems == ()
 

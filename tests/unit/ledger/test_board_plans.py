@@ -156,7 +156,6 @@ async def test_it_is_approved_once_and_again_is_the_same_run(ledger: Ledger):
     runs = {await approved(ledger, plan), await approved(ledger, plan, by="Bob")}
     assert runs == {"run-p1-Ann"}
     found = await ledger.read(find_plan, plan_id="p1")
-    assert found is not None
     assert (found.state, found.approved_by, found.approved_at) == ("approved", "Ann", NOW + 1)
     acts = await ledger.read(acts_of, campaign="spring", limit=9)
     assert [(act.act, act.by, act.rows) for act in acts] == [
@@ -279,7 +278,6 @@ async def test_what_was_kept_since_it_was_shown_is_not_taken_again(ledger: Ledge
     stage = await with_videos(ledger, 1)
     plan = await ready(ledger, "p1", again=await shown(stage, "row-1"))
     take = (await stage.row("row-1")).take
-    assert take is not None
     await stage.write(review, take.id, "keep", by="Rita", at=NOW)
     with pytest.raises(MovedOn, match="row-1: its video is kept now"):
         await approved(ledger, plan)
@@ -439,7 +437,6 @@ async def test_a_plan_that_was_replaced_leads_to_the_one_in_its_place(ledger: Le
     assert await ledger.write(change, plan_id="p2") == "p2"
     assert await ledger.write(change, plan_id="p3") == "p2"
     old = await ledger.read(find_plan, plan_id="p1")
-    assert old is not None
     assert (old.state, old.words, old.replaced_by) == ("void", "r1: edited since", "p2")
     assert await ledger.read(plans_quoting) == ["p2"]
     with pytest.raises(MovedOn):
@@ -475,7 +472,6 @@ async def test_a_run_is_carried_by_one_at_a_time(ledger: Ledger):
     assert await ledger.write(claim, place="b") is None
     # Its process is known to be gone.
     found = await ledger.write(claim, place="b", is_dead=lambda place: place == "a")
-    assert found is not None
     assert (found.place, found.token, found.leased_until is None) == ("b", 2, False)
     ended = partial(end_run, run_id=run, exit_status=0, words=None, at=NOW)
     assert not await ledger.write(ended, place="a")
@@ -498,7 +494,6 @@ async def test_a_run_whose_lease_lapsed_is_taken_over_and_never_before(ledger: L
 
     await ledger.write(let_lapse, name=name)
     found = await ledger.read(find_run, run_id=run)
-    assert found is not None
     assert (found.place, found.leased_until) == ("a host:1:1:a boot:0", None)
     assert await ledger.write(again)
     assert await ledger.write(claim, place="b") is not None
@@ -530,7 +525,6 @@ async def test_a_parked_run_is_taken_up_when_it_is_due_and_an_ended_one_when_ask
     await ledger.write(end, exit_status=3)
     assert await ledger.write(run_again, run_id=run, at=NOW + 99)
     found = await ledger.read(find_run, run_id=run)
-    assert found is not None
     assert (found.exit, found.due_at, found.is_over) == (3, NOW + 99, False)
 
 

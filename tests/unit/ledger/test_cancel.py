@@ -28,8 +28,7 @@ async def asked(stage: Stage, *only: str) -> None:
 
 
 @pytest.mark.parametrize("state", ["planned", "quoted", "approved", "held"])
-async def test_what_has_not_begun_is_cancelled_at_once(ledger: Ledger, state: State):
-    stage = await Stage.set(ledger, brief())
+async def test_what_has_not_begun_is_cancelled_at_once(ledger: Ledger, stage: Stage, state: State):
     row = await stage.in_state(state)
     await asked(stage)
     assert (await stage.row()).state == "cancelled"
@@ -40,8 +39,7 @@ async def test_what_has_not_begun_is_cancelled_at_once(ledger: Ledger, state: St
 
 
 @pytest.mark.parametrize("state", ["submitting", "rendering", "stalled"])
-async def test_what_is_under_way_is_marked_once(ledger: Ledger, state: State):
-    stage = await Stage.set(ledger, brief())
+async def test_what_is_under_way_is_marked_once(stage: Stage, state: State):
     await stage.in_state(state)
     await asked(stage)
     await asked(stage)
@@ -62,10 +60,7 @@ UNBEGUN: list[tuple[State, State]] = [
 
 
 @pytest.mark.parametrize(("state", "then"), UNBEGUN)
-async def test_what_has_begun_goes_on_unless_that_is_meant(
-    ledger: Ledger, state: State, then: State
-):
-    stage = await Stage.set(ledger, brief())
+async def test_what_has_begun_goes_on_unless_that_is_meant(stage: Stage, state: State, then: State):
     await stage.in_state(state)
     await stage.write(ask_to_cancel, stage.campaign, only={"a"}, at=NOW + 1, begun=False)
     row = await stage.row()
@@ -74,16 +69,14 @@ async def test_what_has_begun_goes_on_unless_that_is_meant(
 
 
 @pytest.mark.parametrize("state", ["ready", "delivered", "failed", "rejected", "uncertain"])
-async def test_what_is_made_or_over_is_left(ledger: Ledger, state: State):
-    stage = await Stage.set(ledger, brief())
+async def test_what_is_made_or_over_is_left(stage: Stage, state: State):
     await stage.in_state(state)
     await asked(stage)
     row = await stage.row()
     assert (row.state, row.take.cancel_requested_at) == (state, None)
 
 
-async def test_a_paid_video_that_could_not_be_delivered_is_kept(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_paid_video_that_could_not_be_delivered_is_kept(stage: Stage):
     await stage.moved(await stage.in_state("ready"), "held", "the disk is full")
     await asked(stage)
     assert (await stage.row()).state == "held"
@@ -117,8 +110,7 @@ async def test_only_the_rows_that_are_named(ledger: Ledger):
     assert (await stage.account()).cancel_requested_at is None
 
 
-async def test_an_approval_ends_an_older_request_and_not_a_newer_one(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_an_approval_ends_an_older_request_and_not_a_newer_one(stage: Stage):
     began = await stage.account()
     await asked(stage)
     assert not await stage.write(end_cancel, began)
@@ -127,8 +119,7 @@ async def test_an_approval_ends_an_older_request_and_not_a_newer_one(ledger: Led
     assert (await stage.account()).cancel_requested_at is None
 
 
-async def test_another_take_that_is_not_wanted_leaves_the_video_delivered(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_another_take_that_is_not_wanted_leaves_the_video_delivered(stage: Stage):
     delivered = await stage.in_state("delivered")
     again = [Quoted(delivered, Decimal(30))]
     await stage.write(approve_retakes, again, by="Alice", because=None, at=NOW)

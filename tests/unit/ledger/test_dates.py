@@ -31,8 +31,9 @@ def a_sheet(*briefs: Brief) -> Sheet:
 
 
 @pytest.mark.parametrize("state", ["planned", "quoted", "approved", "held", "retired"])
-async def test_a_row_is_not_made_before_its_date(ledger: Ledger, state: State) -> None:
-    stage = await Stage.set(ledger, brief())
+async def test_a_row_is_not_made_before_its_date(
+    ledger: Ledger, stage: Stage, state: State
+) -> None:
     await stage.in_state(state)
     sheet = a_sheet(brief(**WAITING))
     plan = await plan_sheet(ledger, sheet, RunOptions())
@@ -52,8 +53,7 @@ async def test_a_row_is_not_made_before_its_date(ledger: Ledger, state: State) -
 
 
 @pytest.mark.parametrize("state", ["rendering", "delivered", "failed"])
-async def test_a_date_does_not_touch_what_is_paid_for(ledger: Ledger, state: State) -> None:
-    stage = await Stage.set(ledger, brief())
+async def test_a_date_does_not_touch_what_is_paid_for(stage: Stage, state: State) -> None:
     before = await stage.in_state(state)
     await stage.sync(brief(**WAITING))
     assert (await stage.row()).state == before.state

@@ -14,7 +14,7 @@ from callsheet.tasks.ledger.database import ledger_url, make_engine
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.row_history import Horizon, events_between, horizon
 from callsheet.tasks.ledger.schema import events
-from tests.campaigns import NOW, Stage, brief
+from tests.campaigns import NOW, Stage
 
 
 @contextmanager
@@ -42,8 +42,9 @@ async def words_between(ledger: Ledger, campaign_id: int, after: int, upto: int)
     ]
 
 
-async def test_what_is_written_is_told_at_once_where_nobody_else_writes(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_what_is_written_is_told_at_once_where_nobody_else_writes(
+    ledger: Ledger, stage: Stage
+):
     first = await ledger.read(horizon)
     assert first.told == first.newest > 0
     await stage.write(add, stage.campaign.id, "a")
@@ -54,9 +55,8 @@ async def test_what_is_written_is_told_at_once_where_nobody_else_writes(ledger: 
 
 @pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
 async def test_an_event_waits_for_one_before_it_that_is_not_committed_yet(
-    ledger: Ledger, made_address: str
+    ledger: Ledger, stage: Stage, made_address: str
 ):
-    stage = await Stage.set(ledger, brief())
     number = stage.campaign.id
     begin = await ledger.read(horizon)
     with writing(made_address) as late, writing(made_address) as other:
@@ -80,9 +80,8 @@ async def test_an_event_waits_for_one_before_it_that_is_not_committed_yet(
 
 
 async def test_every_event_is_told_once_and_in_order_while_many_write(
-    ledger: Ledger, made_address: str
+    ledger: Ledger, stage: Stage, made_address: str
 ):
-    stage = await Stage.set(ledger, brief())
     number = stage.campaign.id
     begin = (await ledger.read(horizon)).told
     chance = random.Random(7)

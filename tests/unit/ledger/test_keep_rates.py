@@ -25,7 +25,6 @@ async def decided(ledger: Ledger) -> Stage:
 
     async def say(row: str, verdict: str) -> None:
         take = (await stage.row(row)).take
-        assert take is not None
         await stage.write(review, take.id, verdict, by="Rita", at=2.0)
 
     for row, verdict in (("1", "keep"), ("2", "keep"), ("3", "reject"), ("4", "reject")):

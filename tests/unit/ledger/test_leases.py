@@ -113,7 +113,6 @@ async def test_a_campaign_is_at_work_as_long_as_its_lease_lives(ledger: Ledger) 
     await ledger.write(acquire, name=name, owner="Ann", seconds=60.0)
     assert await ledger.read(campaign_at_work) == "spring"
     lease = (await stage.account()).lease
-    assert lease is not None
     assert lease.owner == "Ann"
     asked = partial(owns, campaign_id=stage.campaign.id)
     assert [await ledger.write(asked, owner=one) for one in ("Ann", "Bob")] == [

@@ -16,8 +16,7 @@ from callsheet.tasks.ledger.values import STATES, TRANSITIONS, State
 from tests.campaigns import Stage, brief
 
 
-async def test_it_moves_the_row_and_writes_the_event(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_it_moves_the_row_and_writes_the_event(ledger: Ledger, stage: Stage):
     row = await stage.row()
     change = partial(move, row=row, new="quoted", at=7.0)
     assert await ledger.write(change, reason="why", words="12 credits")
@@ -28,24 +27,21 @@ async def test_it_moves_the_row_and_writes_the_event(ledger: Ledger):
     assert (event.at, event.words) == (7.0, "12 credits")
 
 
-async def test_moving_twice_is_a_no_op(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_moving_twice_is_a_no_op(stage: Stage):
     row = await stage.row()
     assert await stage.moved(row, "quoted")
     assert not await stage.moved(row, "quoted")
     assert len(await stage.events()) == 1
 
 
-async def test_a_row_that_is_elsewhere_by_now_is_left_alone(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_row_that_is_elsewhere_by_now_is_left_alone(stage: Stage):
     row = await stage.row()
     await stage.moved(row, "quoted")
     assert not await stage.moved(row, "retired")
     assert (await stage.row()).state == "quoted"
 
 
-async def test_a_failure_after_the_move_takes_row_and_event_back(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_failure_after_the_move_takes_row_and_event_back(ledger: Ledger, stage: Stage):
     row = await stage.row()
 
     def broken(connection):
@@ -58,15 +54,13 @@ async def test_a_failure_after_the_move_takes_row_and_event_back(ledger: Ledger)
     assert await stage.events() == []
 
 
-async def test_a_move_that_no_life_has_is_refused(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_move_that_no_life_has_is_refused(stage: Stage):
     with pytest.raises(UnknownMove, match="planned to ready"):
         await stage.moved(await stage.row(), "ready")
     assert (await stage.row()).state == "planned"
 
 
-async def test_a_remark_stands_beside_the_row_and_in_its_history(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_remark_stands_beside_the_row_and_in_its_history(ledger: Ledger, stage: Stage):
     row = await stage.row()
     change = partial(remark, at=2.0)
     assert await ledger.write(change, row=row, words="look")
@@ -75,8 +69,7 @@ async def test_a_remark_stands_beside_the_row_and_in_its_history(ledger: Ledger)
     assert [event.words for event in await stage.events()] == ["look"]
 
 
-async def test_words_that_no_database_takes_are_kept_readable(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_words_that_no_database_takes_are_kept_readable(stage: Stage):
     await stage.moved(await stage.row(), "held", "a\0b \ud83d c é 😀")
     assert (await stage.row()).reason == "a\ufffdb ? c é 😀"
 

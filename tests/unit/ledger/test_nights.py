@@ -128,7 +128,6 @@ async def test_a_night_that_was_left_ends_when_a_later_one_begins(ledger: Ledger
     await lapse(ledger)
     await claimed(ledger, "another", date="2026-11-21", at=NOW + LAPSE)
     found = await ledger.read(find_night, inbox="spring", date="2026-11-20")
-    assert found is not None
     assert (found.ended_at, found.skipped) == (NOW + LAPSE, LEFT)
     with pytest.raises(SpendRefused, match="another nightly run has this night"):
         await approve(ledger, left, 1)
@@ -309,10 +308,8 @@ async def test_a_pause_ends_by_itself_or_by_a_word(ledger: Ledger) -> None:
         found = Pause(inbox=inbox, until=until, by="Alice", at=NOW)
         await ledger.write(pause, found=[found])
     own = await ledger.read(asleep, at=NOW + 8)
-    assert own is not None
     assert own.inbox == "spring"
     later = await ledger.read(asleep, at=NOW + 9)
-    assert later is not None
     assert later.inbox == "*"
     lift = partial(resume, inboxes=["*"], by="Alice", at=NOW + 8)
     assert await ledger.write(lift) == (["*"], ["spring"])

@@ -12,7 +12,7 @@ from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.maintenance import upgrade_ledger
 from callsheet.tasks.ledger.schema import REVISION
 from callsheet.tasks.runtime.errors import LedgerError, LedgerNewer
-from tests.campaigns import Stage, brief
+from tests.campaigns import Stage
 from tests.leasing import acquire_lease
 from tests.unit.ledger.test_opening import run
 from tests.unit.ledger.test_productions import OWNER, begin
@@ -67,8 +67,9 @@ async def test_who_is_at_work_begins_nothing_after_an_upgrade_past_it(made_addre
         assert await ledger.write(lease) is None
 
 
-async def test_a_worker_renews_nothing_after_an_upgrade_past_it(ledger: Ledger) -> None:
-    stage = await Stage.set(ledger, brief())
+async def test_a_worker_renews_nothing_after_an_upgrade_past_it(
+    ledger: Ledger, stage: Stage
+) -> None:
     await stage.write(acquire_lease, stage.campaign, owner=OWNER)
     production = await begin(stage)
     number = await stage.write(begin_worker, production=production, seconds=9.0)

@@ -212,7 +212,6 @@ async def test_a_production_that_is_stopped_or_over_gives_nothing_away(stage: St
     await stage.write(stop_production, production.id, because="later", until=6.0)
     assert await claimed(stage, production, one) == []
     found = await stage.ledger.read(find_production, production_id=production.id)
-    assert found is not None
     assert (found.stopped, found.stopped_until) == ("enough", 5.0)
 
     other = await begin(stage, "2")
@@ -262,8 +261,6 @@ async def test_workers_renew_their_campaign_in_the_name_of_their_run(stage: Stag
     before = (await stage.account()).lease
     await renew(stage, production, one)
     after = (await stage.account()).lease
-    assert before is not None
-    assert after is not None
     assert after.until > before.until
 
 
@@ -304,7 +301,6 @@ async def test_workers_learn_whether_webhooks_tell_of_videos(stage: Stage):
     production = await begin(stage)
     await stage.write(rely_on_hints, production.id, rely=True)
     found = await stage.ledger.read(find_production, production_id=production.id)
-    assert found is not None
     assert found.hinted
 
 

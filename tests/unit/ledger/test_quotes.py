@@ -15,21 +15,18 @@ from tests.campaigns import NOW, Stage, brief
 LATER = {"tolerance": Decimal(0), "at": NOW + 1}
 
 
-async def test_a_quote_stands_beside_the_row(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_quote_stands_beside_the_row(stage: Stage):
     row = await stage.quote(amount="12.5")
     assert (row.state, row.quoted, row.quoted_at) == ("quoted", Decimal("12.5"), NOW)
     assert [event.words for event in await stage.events()] == ["12.5 credits"]
 
 
-async def test_a_quote_that_could_not_be_read_is_kept_as_unknown(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_quote_that_could_not_be_read_is_kept_as_unknown(stage: Stage):
     row = await stage.quote(amount=None)
     assert (row.state, row.quoted) == ("quoted", None)
 
 
-async def test_a_refused_brief_is_rejected_with_the_services_words(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_refused_brief_is_rejected_with_the_services_words(stage: Stage):
     await stage.write(record_quote, Quoted(await stage.row(), None, "no such tool"), at=NOW)
     row = await stage.row()
     assert (row.state, row.reason) == ("rejected", "no such tool")
@@ -48,15 +45,13 @@ async def test_a_quote_at_the_limit_is_not_too_dear(ledger: Ledger):
     assert (await stage.quote(amount=10)).state == "quoted"
 
 
-async def test_a_second_quote_replaces_the_first(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_second_quote_replaces_the_first(stage: Stage):
     await stage.quote(amount=12)
     row = await stage.quote(amount=14)
     assert (row.state, row.quoted) == ("quoted", 14)
 
 
-async def test_a_quote_for_a_row_that_moved_on_changes_nothing(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_quote_for_a_row_that_moved_on_changes_nothing(stage: Stage):
     stale = await stage.quote(amount=12)
     await stage.write(approve, [stale], by="Alice", at=NOW)
     await stage.write(record_quote, Quoted(stale, Decimal(99)), at=NOW)
@@ -72,8 +67,7 @@ async def test_approval_says_by_whom(ledger: Ledger):
     assert (await stage.events())[-1].words == "Alice"
 
 
-async def test_approving_twice_is_a_no_op(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_approving_twice_is_a_no_op(stage: Stage):
     row = await stage.quote()
     assert await stage.write(approve, [row], by="Alice", at=NOW) == 1
     assert await stage.write(approve, [row], by="Bob", at=NOW) == 0

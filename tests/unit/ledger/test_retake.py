@@ -78,8 +78,9 @@ async def test_what_a_process_hears_of_an_old_take_moves_nothing_of_the_new_one(
     assert found[:2] == found[2:]
 
 
-async def test_the_next_run_of_the_same_sheet_makes_it_and_does_not_take_it_back(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_the_next_run_of_the_same_sheet_makes_it_and_does_not_take_it_back(
+    ledger: Ledger, stage: Stage
+):
     await stage.in_state("delivered")
     await retaken(stage)
     await stage.sync(brief())
@@ -89,23 +90,20 @@ async def test_the_next_run_of_the_same_sheet_makes_it_and_does_not_take_it_back
     assert [one.diff.action for one in found] == ["retake"]
 
 
-async def test_a_create_refused_for_lack_of_credits_goes_out_under_its_key(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_create_refused_for_lack_of_credits_goes_out_under_its_key(stage: Stage):
     held = await stage.in_state("held")
     await retaken(stage)
     assert key_of(await stage.row()) == held.take.key
     assert (await stage.open(await stage.row())).number == 1
 
 
-async def test_a_refused_brief_gets_another_key(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_refused_brief_gets_another_key(stage: Stage):
     rejected = await stage.in_state("rejected")
     await retaken(stage)
     assert key_of(await stage.row()) != rejected.take.key
 
 
-async def test_a_row_cancelled_before_it_began_has_its_first_key_still(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_row_cancelled_before_it_began_has_its_first_key_still(stage: Stage):
     await stage.in_state("cancelled")
     await retaken(stage)
     assert (await stage.row()).nth == 1

@@ -37,7 +37,6 @@ async def decide(stage: Stage, verdict: Any, row: str = "a", **how: Any) -> Revi
 
 async def standing(stage: Stage, row: str = "a") -> Review | None:
     take = (await stage.row(row)).take
-    assert take is not None
     return await stage.ledger.read(review_of, take_id=take.id)
 
 
@@ -66,9 +65,8 @@ CHANGES = [
 
 @pytest.mark.parametrize(("before", "said", "after"), CHANGES)
 async def test_the_first_verdict_stands_unless_it_is_named(
-    ledger: Ledger, before: Any, said: Any, after: str | None
+    stage: Stage, before: Any, said: Any, after: str | None
 ):
-    stage = await Stage.set(ledger, brief())
     await stage.delivered()
     if before:
         await decide(stage, before, by="Ann")
@@ -87,8 +85,7 @@ async def test_the_first_verdict_stands_unless_it_is_named(
         assert found.by == "Ann"
 
 
-async def test_every_change_leaves_who_and_why_in_the_history(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_every_change_leaves_who_and_why_in_the_history(stage: Stage):
     await stage.delivered()
     await decide(stage, "reject", reason="wrong look", note="the logo\nis old")
     await decide(stage, "reject", by="Bob")
@@ -115,9 +112,8 @@ AMENDED = [
 
 @pytest.mark.parametrize(("again", "words"), AMENDED)
 async def test_the_same_verdict_again_adds_words_and_stays_the_first_ones(
-    ledger: Ledger, again: Any, words: Any
+    stage: Stage, again: Any, words: Any
 ):
-    stage = await Stage.set(ledger, brief())
     await stage.delivered()
     await decide(stage, "reject", reason="picture")
     by, reason, note, instead_of = again
@@ -125,7 +121,6 @@ async def test_the_same_verdict_again_adds_words_and_stays_the_first_ones(
     said = await decide(stage, "reject", by=by, at=NOW + 1, **how)
     found = await standing(stage)
     assert found == said
-    assert found is not None
     assert (found.reason, found.note, found.by, found.at) == (*words, "Ann", NOW)
     changed = words != ("picture", None)
     assert len(await told(stage)) == 1 + changed
@@ -141,8 +136,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-async def test_what_makes_no_sense_changes_nothing(ledger: Ledger, case: str):
-    stage = await Stage.set(ledger, brief())
+async def test_what_makes_no_sense_changes_nothing(stage: Stage, case: str):
     await stage.delivered()
     with pytest.raises(BadInput):
         await decide(stage, **REFUSED[case])
@@ -150,8 +144,7 @@ async def test_what_makes_no_sense_changes_nothing(ledger: Ledger, case: str):
 
 
 @pytest.mark.parametrize("state", ["submitting", "rendering", "ready", "failed"])
-async def test_what_is_no_video_yet_is_not_decided_on(ledger: Ledger, state: Any):
-    stage = await Stage.set(ledger, brief())
+async def test_what_is_no_video_yet_is_not_decided_on(stage: Stage, state: Any):
     await stage.in_state(state)
     with pytest.raises(BadInput, match="no video yet"):
         await decide(stage, "keep")
@@ -159,13 +152,11 @@ async def test_what_is_no_video_yet_is_not_decided_on(ledger: Ledger, state: Any
         await stage.write(review, 4711, "keep", by="Ann", at=NOW)
 
 
-async def test_words_are_kept_as_every_database_takes_them_and_without_secrets(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_words_are_kept_as_every_database_takes_them_and_without_secrets(stage: Stage):
     await stage.delivered()
     note = "see https://x.example/a.mp4?X-Amz-Signature=5ecre7 \0 \ud800 <b>"
     await decide(stage, "reject", reason="  ", note=note)
     found = await standing(stage)
-    assert found is not None
     assert found.reason is None
     assert found.note is not None
     assert "5ecre7" not in found.note
@@ -173,8 +164,7 @@ async def test_words_are_kept_as_every_database_takes_them_and_without_secrets(l
     assert found.note.endswith("<b>")
 
 
-async def test_of_many_who_decide_at_once_one_is_first(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_of_many_who_decide_at_once_one_is_first(stage: Stage):
     await stage.delivered()
     verdicts = ["keep", "reject"] * 8
     said = [decide(stage, v, by=f"person {n}") for n, v in enumerate(verdicts)]
@@ -190,9 +180,8 @@ async def test_of_many_who_decide_at_once_one_is_first(ledger: Ledger):
 @pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
 @pytest.mark.parametrize("many", [False, True])
 async def test_who_decides_waits_for_another_process_that_is_about_to(
-    ledger: Ledger, made_address: str, many: bool
+    stage: Stage, made_address: str, many: bool
 ) -> None:
-    stage = await Stage.set(ledger, brief())
     take = (await stage.delivered()).take
     assert take is not None
     other = make_engine(ledger_url(made_address), writes=True)

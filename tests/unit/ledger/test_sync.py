@@ -45,8 +45,7 @@ async def test_a_row_that_is_skipped_stays_as_it_is(ledger: Ledger):
     assert [one.brief.row for one in found if one.brief] == ["new"]
 
 
-async def test_what_costs_nothing_follows_the_sheet_at_any_time(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_what_costs_nothing_follows_the_sheet_at_any_time(ledger: Ledger, stage: Stage):
     row = await stage.rendering()
     wish = brief(
         captions=("vtt",),
@@ -81,8 +80,7 @@ async def test_rows_stand_in_sheet_order(ledger: Ledger):
     assert [row.row for row in await stage.rows()] == ["a", "c", "b"]
 
 
-async def test_a_changed_row_loses_its_quote_and_counts_attempts_from_one(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_changed_row_loses_its_quote_and_counts_attempts_from_one(stage: Stage):
     await stage.quote()
     await stage.sync(brief(topic="Coffee"))
     row = await stage.row()
@@ -90,13 +88,10 @@ async def test_a_changed_row_loses_its_quote_and_counts_attempts_from_one(ledger
     assert row.asked()["topic"] == "Coffee"
 
 
-async def test_a_changed_row_that_was_delivered_gets_another_take(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_changed_row_that_was_delivered_gets_another_take(stage: Stage):
     first = (await stage.delivered()).take
     await stage.sync(brief(topic="Coffee"))
     second = (await stage.rendering()).take
-    assert first is not None
-    assert second is not None
     assert (first.number, second.number) == (1, 2)
     assert first.key != second.key
 
@@ -105,8 +100,7 @@ async def test_a_changed_row_that_was_delivered_gets_another_take(ledger: Ledger
     ("state", "resting"),
     [("delivered", "delivered"), ("stalled", "rendering"), ("failed", "rendering")],
 )
-async def test_changing_back_to_a_paid_video_costs_nothing(ledger: Ledger, state, resting):
-    stage = await Stage.set(ledger, brief())
+async def test_changing_back_to_a_paid_video_costs_nothing(stage: Stage, state, resting):
     first = (await stage.in_state(state)).take
     await stage.sync(brief(topic="Coffee"))
     assert (await stage.row()).state == "planned"
@@ -116,8 +110,7 @@ async def test_changing_back_to_a_paid_video_costs_nothing(ledger: Ledger, state
     assert "already paid for" in (row.reason or "")
 
 
-async def test_changing_back_after_a_second_video_finds_the_first(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_changing_back_after_a_second_video_finds_the_first(ledger: Ledger, stage: Stage):
     first = (await stage.delivered()).take
     await stage.sync(brief(topic="Coffee"))
     second = (await stage.delivered()).take
@@ -140,15 +133,13 @@ async def test_a_row_that_left_comes_back_as_it_was(ledger: Ledger):
     assert (await stage.row("b")).state == "planned"
 
 
-async def test_a_row_that_left_while_under_way_is_finished(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_row_that_left_while_under_way_is_finished(stage: Stage):
     await stage.rendering()
     await stage.sync()
     assert (await stage.row()).state == "rendering"
 
 
-async def test_looking_writes_nothing(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_looking_writes_nothing(ledger: Ledger, stage: Stage):
     before = await stage.rows()
     found = await ledger.read(
         lambda c: [*diff_sheet(c, stage.campaign.id, [brief(topic="Coffee"), brief("b")])]

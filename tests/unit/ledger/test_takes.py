@@ -17,11 +17,9 @@ from callsheet.tasks.ledger.values import takes_of
 from tests.campaigns import NOW, VIDEO, Stage, brief, key_of, sums
 
 
-async def test_opening_a_take_reserves_its_price_and_freezes_the_body(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_opening_a_take_reserves_its_price_and_freezes_the_body(stage: Stage):
     row = await stage.submitting()
     assert row.state == "submitting"
-    assert row.take is not None
     assert (row.take.number, row.take.nth, row.take.key) == (1, 1, key_of(row))
     assert row.take.body == (
         b'{"aspect_ratio":"9:16","idempotency_key":"' + row.take.key.encode() + b'",'
@@ -56,8 +54,7 @@ async def test_what_was_approved_anew_is_not_sent_as_it_was_before(
     assert await stage.open(anew)
 
 
-async def test_opening_a_take_twice_is_a_no_op(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_opening_a_take_twice_is_a_no_op(stage: Stage):
     approved = await stage.approve()
     assert await stage.open(approved)
     assert await stage.open(approved) is None
@@ -66,16 +63,14 @@ async def test_opening_a_take_twice_is_a_no_op(ledger: Ledger):
 
 
 @pytest.mark.parametrize("state", ["planned", "quoted", "held", "retired"])
-async def test_a_row_that_nobody_approved_is_not_paid_for(ledger: Ledger, state):
-    stage = await Stage.set(ledger, brief())
+async def test_a_row_that_nobody_approved_is_not_paid_for(stage: Stage, state):
     await stage.in_state(state)
     assert await stage.open(await stage.row()) is None
     assert (await stage.row()).state == state
     assert (await stage.account()).reserved == 0
 
 
-async def test_a_row_that_was_changed_since_it_was_read_is_not_paid_for(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_row_that_was_changed_since_it_was_read_is_not_paid_for(stage: Stage):
     stale = await stage.approve()
     await stage.sync(brief(topic="Coffee"))
     await stage.approve()
@@ -93,16 +88,14 @@ async def test_a_row_beyond_the_budget_is_held(ledger: Ledger):
     assert (await stage.account()).reserved == 12
 
 
-async def test_a_price_that_nobody_could_read_fits_no_budget(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_price_that_nobody_could_read_fits_no_budget(stage: Stage):
     row = await stage.approve(amount=None)
     await stage.write(set_budget, campaign=stage.campaign, budget=Decimal(1000), at=NOW)
     assert await stage.open(row) is None
     assert "price could not be read" in ((await stage.row()).reason or "")
 
 
-async def test_without_a_budget_an_unread_price_is_paid(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_without_a_budget_an_unread_price_is_paid(stage: Stage):
     row = await stage.rendering(amount=None)
     await stage.write(settle, row, row.take, new="ready", charged=None, at=NOW)
     assert (await stage.row()).take.charged is None  # type: ignore[union-attr]
@@ -116,17 +109,14 @@ async def test_an_exact_budget_is_enough(ledger: Ledger):
     assert (await stage.account()).reserved == 24
 
 
-async def test_a_refusal_releases_what_was_reserved(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_refusal_releases_what_was_reserved(stage: Stage):
     row = await stage.refused()
     assert (row.state, row.reason) == ("rejected", "no")
-    assert row.take is not None
     assert (row.take.stands, row.take.reserved) == (False, 0)
     assert (await stage.account()).reserved == 0
 
 
-async def test_refusing_twice_is_a_no_op(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_refusing_twice_is_a_no_op(stage: Stage):
     sent = await stage.submitting()
     named = {"new": "held", "reason": "402", "at": NOW}
     assert await stage.write(refuse, sent, sent.take, **named)
@@ -134,8 +124,7 @@ async def test_refusing_twice_is_a_no_op(ledger: Ledger):
     assert (await stage.account()).reserved == 0
 
 
-async def test_a_refused_take_is_taken_up_again_with_its_key_and_number(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_refused_take_is_taken_up_again_with_its_key_and_number(stage: Stage):
     first = (await stage.refused(new="held")).take
     await stage.sync(brief())
     second = (await stage.submitting(amount=15)).take
@@ -146,29 +135,23 @@ async def test_a_refused_take_is_taken_up_again_with_its_key_and_number(ledger: 
     assert (await stage.account()).reserved == 15
 
 
-async def test_a_refused_take_is_found_again_after_another_brief_was_tried(ledger: Ledger):
+async def test_a_refused_take_is_found_again_after_another_brief_was_tried(stage: Stage):
     """The sheet goes from Tea to Coffee and back: Tea's key is in the ledger already."""
-    stage = await Stage.set(ledger, brief())
     first = (await stage.refused()).take
     await stage.sync(brief(topic="Coffee"))
     await stage.delivered()
     await stage.sync(brief())
     again = (await stage.submitting()).take
-    assert first is not None
-    assert again is not None
     assert (again.id, again.key, again.number) == (first.id, first.key, 1)
     assert again.stands
 
 
-async def test_accepting_a_take_keeps_the_service_id(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_accepting_a_take_keeps_the_service_id(stage: Stage):
     row = await stage.rendering()
-    assert row.take is not None
     assert (row.state, row.take.video_id, row.take.accepted_at) == ("rendering", "vid_a", NOW)
 
 
-async def test_accepting_twice_is_a_no_op(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_accepting_twice_is_a_no_op(stage: Stage):
     sent = await stage.submitting()
     assert await stage.write(accept, sent, sent.take, video_id="vid_1", at=NOW)
     assert not await stage.write(accept, sent, sent.take, video_id="vid_2", at=NOW)
@@ -178,28 +161,24 @@ async def test_accepting_twice_is_a_no_op(ledger: Ledger):
 @pytest.mark.parametrize(
     ("reported", "charged"), [(None, 12), (Decimal("9.5"), Decimal("9.5")), (Decimal(0), 0)]
 )
-async def test_settling_turns_the_reservation_into_a_charge(ledger: Ledger, reported, charged):
-    stage = await Stage.set(ledger, brief())
+async def test_settling_turns_the_reservation_into_a_charge(stage: Stage, reported, charged):
     row = await stage.rendering()
     assert await stage.write(settle, row, row.take, new="ready", charged=reported, at=NOW)
     account = await stage.account()
     assert (account.reserved, account.charged) == (0, charged)
     settled = (await stage.row()).take
-    assert settled is not None
     assert (settled.reserved, settled.charged) == (0, charged)
 
 
-async def test_settling_twice_is_a_no_op(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_settling_twice_is_a_no_op(stage: Stage):
     row = await stage.rendering()
     assert await stage.write(settle, row, row.take, new="ready", charged=None, at=NOW)
     assert not await stage.write(settle, row, row.take, new="ready", charged=None, at=NOW)
     assert (await stage.account()).charged == 12
 
 
-async def test_a_video_that_is_looked_at_again_is_not_charged_again(ledger: Ledger):
+async def test_a_video_that_is_looked_at_again_is_not_charged_again(stage: Stage):
     """Held after the download failed, rendering again, ready again: with values of before."""
-    stage = await Stage.set(ledger, brief())
     stale = await stage.rendering()
     await stage.write(settle, stale, stale.take, new="ready", charged=None, at=NOW)
     await stage.moved(await stage.row(), "held", "disk full")
@@ -210,20 +189,17 @@ async def test_a_video_that_is_looked_at_again_is_not_charged_again(ledger: Ledg
     assert (account.reserved, account.charged) == (0, 12)
 
 
-async def test_a_delivery_is_recorded_once(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_a_delivery_is_recorded_once(ledger: Ledger, stage: Stage):
     ready = await stage.ready()
     assert await stage.write(deliver, ready, ready.take, files=[VIDEO], at=NOW)
     assert not await stage.write(deliver, ready, ready.take, files=[VIDEO], at=NOW)
     row = await stage.row()
-    assert row.take is not None
     assert (row.state, row.take.delivered_at) == ("delivered", NOW)
     (video,) = (await ledger.read(videos_of)).values()
     assert (video.id, [*video.files.values()]) == (row.take.id, [VIDEO])
 
 
-async def test_what_came_before_the_captions_is_kept(ledger: Ledger):
-    stage = await Stage.set(ledger, brief())
+async def test_what_came_before_the_captions_is_kept(ledger: Ledger, stage: Stage):
     ready = await stage.ready()
     words = replace(VIDEO, kind="srt", seconds=None)
     held = {"new": "held", "reason": "no captions yet"}

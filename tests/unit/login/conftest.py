@@ -61,7 +61,6 @@ class AuthServer:
         steps = self.steps.get(request.path, [(404, b"<html><title>Not found</title></html>")])
         step = steps[min(len(self.to(request.path)), len(steps)) - 1]
         if step == "close":
-            assert request.transport is not None
             request.transport.abort()
         if not isinstance(step, tuple):
             step = (400 if "error" in step else 200, step)

@@ -53,7 +53,6 @@ async def s3_proxy(behind: S3Server, trouble: Trouble | None = None) -> AsyncIte
 
             done = await (proxy.trouble(request, body, forward) if proxy.trouble else forward())
             if done is None:
-                assert request.transport is not None
                 request.transport.abort()
                 return web.Response()
             return done

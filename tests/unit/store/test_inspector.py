@@ -239,7 +239,6 @@ async def test_it_dies_with_its_parent(video_path: Path) -> None:
     )
     words = [sys.executable, "-c", code, str(video_path)]
     parent = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE)  # noqa: ASYNC220
-    assert parent.stdout is not None
     pid = int(parent.stdout.readline())
     assert not gone(pid)
     parent.kill()
