@@ -12,15 +12,19 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.forks import groups_of, run_in_forks
 from tests.launcher import PLACE
 from tests.logs import logging_as_it_was
+
+if TYPE_CHECKING:
+    from tests.databases import PostgresServer
 
 #: Files that begin so share sandboxes, a server of Prefect, or a reference run. A server of Prefect
 #: costs ten seconds of a processor, and one for all would have a single fork busy to the end.
@@ -192,6 +196,15 @@ def made_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("made") / "ledger.db"
     make_ledger(f"sqlite:///{path}")
     return path
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """The PostgreSQL that all processes of tests share."""
+    from tests.databases import postgres_server
+
+    with postgres_server() as server:
+        yield server
 
 
 @pytest.fixture(scope="session", autouse=True)

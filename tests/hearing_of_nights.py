@@ -1,4 +1,4 @@
-"""Who hears of nights in tests: a mail server and a web server on this machine, real ones."""
+"""Who hears of nights in tests: a mail server on this machine, a real one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import cast
 
@@ -77,52 +76,6 @@ def mailbox(certificate: Path | None = None) -> Iterator[Mailbox]:
     with _serving(server) as port:
         box.port = port
         yield box
-
-
-@dataclass(frozen=True)
-class Call:
-    """One request."""
-
-    method: str
-    path: str
-    body: str
-
-
-@dataclass
-class Watcher:
-    """What a web server was asked, and what it answers."""
-
-    port: int = 0
-    calls: list[Call] = field(default_factory=list)
-    status: int = 200
-
-    @property
-    def url(self) -> str:
-        """Its address."""
-        return f"http://127.0.0.1:{self.port}"
-
-
-@contextmanager
-def watcher() -> Iterator[Watcher]:
-    """Run a web server that answers everything alike."""
-    seen = Watcher()
-
-    class Answer(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            length = int(self.headers.get("content-length") or 0)
-            body = self.rfile.read(length).decode()
-            seen.calls.append(Call(self.command, self.path, body))
-            self.send_response(seen.status)
-            self.end_headers()
-
-        do_GET = do_POST
-
-        def log_message(self, *_: object) -> None:
-            return
-
-    with _serving(ThreadingHTTPServer(("127.0.0.1", 0), Answer)) as port:
-        seen.port = port
-        yield seen
 
 
 @contextmanager

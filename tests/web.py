@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -27,3 +28,46 @@ def serving(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request."""
+
+    path: str
+    body: str
+
+
+@dataclass
+class Watcher:
+    """What a web server was asked, and what it answers."""
+
+    url: str = ""
+    calls: list[Call] = field(default_factory=list)
+    status: int = 200
+    answer: bytes = b""
+
+    @property
+    def port(self) -> int:
+        """The port of this machine that it listens on."""
+        return int(self.url.rpartition(":")[2])
+
+
+@contextmanager
+def watcher(status: int = 200, answer: bytes = b"") -> Iterator[Watcher]:
+    """Run a web server that answers everything alike."""
+    seen = Watcher(status=status, answer=answer)
+
+    class Handler(Quiet):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
+            seen.calls.append(Call(self.path, body))
+            self.send_response(seen.status)
+            self.send_header("content-length", str(len(seen.answer)))
+            self.end_headers()
+            self.wfile.write(seen.answer)
+
+        do_GET = do_POST
+
+    with serving(Handler) as seen.url:
+        yield seen

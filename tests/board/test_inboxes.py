@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,8 @@ from callsheet.tasks.ledger.audit_log import acts_of
 from callsheet.tasks.ledger.nightly_runs import EVERY_INBOX, Pause, nights_of, pause, pause_of
 from tests.board.conftest import OpenBoard, board_at, forked_run
 from tests.databases import lay_ledger
-from tests.programs import Sandbox, sandbox, simple_sheet
+from tests.fixtures import sandbox_fixture
+from tests.programs import Sandbox, simple_sheet
 
 TOML = """\
 [inbox.spring]
@@ -26,10 +27,7 @@ per_night = 20
 """
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    with sandbox(tmp_path_factory.mktemp("sandbox"), "--time-scale", "600") as running:
-        yield running
+service = sandbox_fixture("--time-scale", "600")
 
 
 @pytest.fixture

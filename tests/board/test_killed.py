@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.board.kills import Kill, kill_board, kill_retake, kill_run
-from tests.programs import Sandbox, sandbox
+from tests.fixtures import sandbox_fixture
+from tests.programs import Sandbox
 
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    options = ("--credits", "1000000", "--time-scale", "600")
-    with sandbox(tmp_path_factory.mktemp("sandbox"), *options) as running:
-        yield running
+service = sandbox_fixture("--credits", "1000000", "--time-scale", "600")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,14 +22,10 @@ from callsheet.tasks.sheet.read import FoundSheet
 from tests.board.conftest import NAMES, OpenBoard, board_at, forked_run
 from tests.board.stage import API, approved, ended, made, plan_for, priced
 from tests.databases import lay_ledger
-from tests.programs import Sandbox, sandbox, simple_sheet
+from tests.fixtures import sandbox_fixture
+from tests.programs import Sandbox, simple_sheet
 
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    options = ("--credits", "1000000", "--time-scale", "600")
-    with sandbox(tmp_path_factory.mktemp("sandbox"), *options) as running:
-        yield running
+service = sandbox_fixture("--credits", "1000000", "--time-scale", "600")
 
 
 @pytest.fixture

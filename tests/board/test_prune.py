@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import urllib.error
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.board.conftest import board_at
-from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+from tests.fixtures import sandbox_fixture
+from tests.programs import Desk, Sandbox, simple_sheet
 
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    options = ("--credits", "1000000", "--time-scale", "600")
-    with sandbox(tmp_path_factory.mktemp("sandbox"), *options) as running:
-        yield running
+service = sandbox_fixture("--credits", "1000000", "--time-scale", "600")
 
 
 def has(service: Sandbox, video_id: str) -> bool:

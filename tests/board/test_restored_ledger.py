@@ -16,7 +16,8 @@ import pytest
 from tests.board.conftest import OpenBoard, board_at, forked_run
 from tests.board.stage import API, approved, ended, made, plan_for
 from tests.board.unbegun import Kind, approved_plan
-from tests.programs import Sandbox, sandbox, simple_sheet
+from tests.fixtures import sandbox_fixture
+from tests.programs import Sandbox, simple_sheet
 
 #: What the service's list says past the horizon, and how a run ends that found it so.
 LISTS: Mapping[str, tuple[list[str], int]] = {
@@ -64,11 +65,7 @@ class Studio:
         )
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    options = ("--render", "instant", "--time-scale", "60")
-    with sandbox(tmp_path_factory.mktemp("sandbox"), *options) as running:
-        yield running
+service = sandbox_fixture("--render", "instant", "--time-scale", "60")
 
 
 @pytest.fixture

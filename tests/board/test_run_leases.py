@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -23,8 +23,9 @@ from callsheet.tasks.runtime.errors import BadInput
 from tests.board.conftest import board_at, settings_at
 from tests.board.stage import API, ended
 from tests.board.unbegun import approved_plan, run_of
+from tests.fixtures import sandbox_fixture
 from tests.leasing import let_lapse
-from tests.programs import Sandbox, sandbox
+from tests.programs import Sandbox
 from tests.web import Quiet, serving
 
 #: Of a machine that was started anew: another host name, boot and container than this one's.
@@ -32,11 +33,7 @@ ELSEWHERE = "old-name:12:345:old-boot/4026531836:0"
 FLOW_RUN = "prefect:0f0e"
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    options = ("--render", "instant", "--time-scale", "60")
-    with sandbox(tmp_path_factory.mktemp("sandbox"), *options) as running:
-        yield running
+service = sandbox_fixture("--render", "instant", "--time-scale", "60")
 
 
 async def have(ledger: Ledger, run: str, place: str, *, seconds: float = 3600.0) -> RunRow:

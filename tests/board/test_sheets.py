@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import csv
-import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from io import BytesIO
 from pathlib import Path
 
@@ -28,6 +26,7 @@ from callsheet.tasks.sheet.web import is_public
 from tests.board.conftest import OpenBoard, board_at
 from tests.board.stage import API, hand_in
 from tests.programs import simple_sheet
+from tests.web import Watcher, watcher
 
 WRONG = simple_sheet(2).replace("Video 2,5,9:16", "Video 2,5,sideways")
 
@@ -110,25 +109,10 @@ async def test_a_sheet_of_somebody_else_points_to_no_file_here(
 
 
 @pytest.fixture
-def elsewhere() -> object:
+def elsewhere() -> Iterator[Watcher]:
     """A server of this machine, which must not be asked."""
-    asked: list[str] = []
-
-    class Asked(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(200)
-            self.send_header("content-type", "text/csv")
-            self.end_headers()
-            self.wfile.write(simple_sheet(1).encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Asked)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server.server_port, asked
-    server.shutdown()
+    with watcher(answer=simple_sheet(1).encode()) as seen:
+        yield seen
 
 
 @pytest.mark.parametrize(
@@ -142,25 +126,23 @@ def elsewhere() -> object:
     ],
 )  # fmt: skip
 async def test_nothing_of_this_machine_or_a_private_network_is_fetched(
-    open_board: OpenBoard, elsewhere: tuple[int, list[str]], address: str
+    open_board: OpenBoard, elsewhere: Watcher, address: str
 ) -> None:
-    port, asked = elsewhere
-    body = {"url": address.format(port=port)}
+    body = {"url": address.format(port=elsewhere.port)}
     answer = await open_board.reviewer.post(f"{API}/sheets", json=body)
     assert answer.status_code == 422, answer.text
-    assert asked == []
+    assert elsewhere.calls == []
 
 
 async def test_a_private_network_is_read_where_the_settings_say_so(
-    tmp_path: Path, elsewhere: tuple[int, list[str]]
+    tmp_path: Path, elsewhere: Watcher
 ) -> None:
-    port, asked = elsewhere
     environ = {"CALLSHEET_PRIVATE_SHEETS": "yes"}
     async with board_at(tmp_path, environ=environ) as board:
-        body = {"url": f"http://127.0.0.1:{port}/spring.csv"}
+        body = {"url": f"{elsewhere.url}/spring.csv"}
         answer = await board.reviewer.post(f"{API}/sheets", json=body)
         assert (answer.status_code, answer.json()["campaign"]) == (201, "spring")
-        assert asked == ["/spring.csv"]
+        assert [call.path for call in elsewhere.calls] == ["/spring.csv"]
 
 
 async def test_the_inbox_is_listed_and_nothing_else_is_taken(tmp_path: Path) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-
-import pytest
 
 from callsheet.flows.approved_plan import execute
 from callsheet.tasks.aftercare.cancel import cancel
@@ -16,13 +13,10 @@ from callsheet.tasks.ledger.runs import run_again
 from tests.board.conftest import settings_at
 from tests.board.unbegun import approved_plan
 from tests.databases import lay_ledger
-from tests.programs import Sandbox, sandbox
+from tests.fixtures import sandbox_fixture
+from tests.programs import Sandbox
 
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    with sandbox(tmp_path_factory.mktemp("sandbox")) as running:
-        yield running
+service = sandbox_fixture()
 
 
 async def test_nothing_of_it_is_made_or_paid_for(

@@ -5,10 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -19,32 +15,11 @@ from callsheet.tasks.runtime.known_settings import KNOWN
 from callsheet.tasks.runtime.known_settings import SECRETS as OURS
 from tests.containers.named import prefect_settings
 from tests.programs import Desk
+from tests.web import watcher
 
 pytestmark = pytest.mark.merge
 
 RECEIVER = b'{"receiver": "callsheet", "ledger": "x"}'
-
-
-@contextmanager
-def answering(status: int, body: bytes) -> Iterator[int]:
-    """Answer every GET so; yield the port."""
-
-    class Answer(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Answer) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
 
 
 ANSWERS = {
@@ -58,8 +33,8 @@ ANSWERS = {
 @pytest.mark.parametrize("case", ANSWERS)
 def test_a_role_is_alive_when_it_answers_well(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     role, status, body, expected = ANSWERS[case]
-    with answering(status, body) as port:
-        monkeypatch.setitem(alive.ROLES, role, (port, "/here"))
+    with watcher(status, body) as web:
+        monkeypatch.setitem(alive.ROLES, role, (web.port, "/here"))
         found = alive.trouble_of(role)
     assert found is None if expected is None else (found or "").startswith(expected)
 
@@ -76,9 +51,11 @@ def test_a_role_that_does_not_answer_is_not_alive(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the ports are told by Linux")
 def test_without_a_role_whoever_listens_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    with answering(500, b"") as port:
-        assert port in alive.listening()
-        monkeypatch.setattr(alive, "ROLES", {"board": (port, "/live"), "worker": (9, "/health")})
+    with watcher(500) as web:
+        assert web.port in alive.listening()
+        monkeypatch.setattr(
+            alive, "ROLES", {"board": (web.port, "/live"), "worker": (9, "/health")}
+        )
         assert alive.main([]) == 1
     assert alive.main([]) == 0
 

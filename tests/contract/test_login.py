@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,15 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from tests.browser import find_browser
+from tests.fixtures import sandbox_fixture
 from tests.person import ADA, BEN, Person
 from tests.programs import Desk, Finished, Sandbox, sandbox, simple_sheet
 
 ALL = ["read", "write", "ai"]
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    # Codes are good for 60 s and polled every 1.2 s.
-    with sandbox(tmp_path_factory.mktemp("sandbox"), "--time-scale", "10") as running:
-        yield running
+#: Codes are good for 60 s and polled every 1.2 s.
+service = sandbox_fixture("--time-scale", "10")
 
 
 @pytest.fixture

@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.faults.production import Production
-from tests.programs import Desk, Sandbox, sandbox
+from tests.fixtures import sandbox_fixture
+from tests.programs import Desk, Sandbox
 
-
-@pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    with sandbox(tmp_path_factory.mktemp("sandbox"), "--credits", "100000000") as running:
-        yield running
+service = sandbox_fixture("--credits", "100000000", scope="session")
 
 
 @pytest.fixture

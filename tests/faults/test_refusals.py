@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.faults.listener import listener
 from tests.faults.production import A_WHILE, Production
+from tests.web import watcher
 
 pytestmark = pytest.mark.merge
 
@@ -81,14 +81,14 @@ def test_one_refused_brief_holds_nobody_else_back(production: Production) -> Non
 
 def test_a_redirect_to_another_host_is_not_followed(production: Production) -> None:
     production.asks_for(1)
-    with listener() as elsewhere:
+    with watcher() as elsewhere:
         production.service.plan_fault(on="create", do="redirect", location=elsewhere.url)
 
         ended = production.run()
 
     assert ended.status == 3
     assert "redirected (307)" in production.row()["reason"]
-    assert elsewhere.heard == []
+    assert elsewhere.calls == []
     assert production.count("reserve") == 0
     production.ends_well()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.production import Production, colleague
-from tests.programs import Sandbox, sandbox
+from tests.fixtures import sandbox_fixture
 from tests.receiver.hearing import Hearing, body_about, hearing
 from tests.receiver.wire import post, signature
 
@@ -22,12 +22,8 @@ pytestmark = pytest.mark.merge
 FAULTS = ("doubled", "replayed", "late", "forged", "unsigned", "reserialized", "missing")
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A sandbox that sends to this machine, and retries within a second."""
-    options = ("--allow-loopback-webhooks", "--time-scale", "100")
-    with sandbox(tmp_path_factory.mktemp("sandbox"), *options) as running:
-        yield running
+#: A sandbox that sends to this machine, and retries within a second.
+service = sandbox_fixture("--allow-loopback-webhooks", "--time-scale", "100")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -31,7 +31,8 @@ from callsheet.deployments.mcp.server import make_server
 from callsheet.tasks.ledger.ledger import open_ledger
 from tests.board.conftest import by_test, forked_run, settings_at
 from tests.databases import lay_ledger
-from tests.programs import Sandbox, sandbox
+from tests.fixtures import sandbox_fixture
+from tests.programs import Sandbox
 
 AGENT = "agent:test"
 #: The price of a row of `sheet_of`, in credits.
@@ -107,11 +108,8 @@ async def finished(client: Client, campaign: str) -> dict[str, Any]:
         await asyncio.sleep(0.2)
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A sandbox whose videos are ready at once."""
-    with sandbox(tmp_path_factory.mktemp("sandbox"), "--time-scale", "200") as running:
-        yield running
+#: A sandbox whose videos are ready at once.
+service = sandbox_fixture("--time-scale", "200")
 
 
 @pytest.fixture

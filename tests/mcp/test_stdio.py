@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,17 +11,15 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from tests.board.test_command import board
+from tests.fixtures import sandbox_fixture
 from tests.mcp.conftest import LIMIT, ROW, call, finished, refused, sheet_of
-from tests.programs import CALLSHEET, Desk, Sandbox, sandbox
+from tests.programs import CALLSHEET, Desk, Sandbox
 
 pytestmark = pytest.mark.merge
 
 
-@pytest.fixture(scope="module")
-def slow_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A sandbox whose videos take some seconds."""
-    with sandbox(tmp_path_factory.mktemp("slow"), "--time-scale", "30") as running:
-        yield running
+#: A sandbox whose videos take some seconds.
+slow_service = sandbox_fixture("--time-scale", "30")
 
 
 def server(desk: Desk, *words: str) -> StdioServerParameters:

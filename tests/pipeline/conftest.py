@@ -9,25 +9,19 @@ from pathlib import Path
 import pytest
 
 from tests.databases import lay_ledger
+from tests.fixtures import sandbox_fixture
 from tests.prefect_servers import PrefectServer, started_server
-from tests.programs import Desk, Sandbox, sandbox
+from tests.programs import Desk, Sandbox
 
 #: Names a server to be used instead of one of the tests' own, as of another version of Prefect.
 GIVEN = "TESTED_PREFECT_SERVER"
 
 
-@pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    with sandbox(tmp_path_factory.mktemp("sandbox"), "--credits", "100000000") as running:
-        yield running
+service = sandbox_fixture("--credits", "100000000", scope="session")
 
 
-@pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A sandbox of the file's own, where things go wrong, or whose list is read."""
-    options = ("--credits", "1000000", "--time-scale", "600")
-    with sandbox(tmp_path_factory.mktemp("studio"), *options) as running:
-        yield running
+#: A sandbox of the file's own, where things go wrong, or whose list is read.
+studio = sandbox_fixture("--credits", "1000000", "--time-scale", "600")
 
 
 @pytest.fixture

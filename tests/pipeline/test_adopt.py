@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.databases import PostgresServer, postgres_server
+from tests.databases import PostgresServer
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
 
 HEAD = "id,tool,fields.product,title,duration_seconds,aspect_ratio,video_id\n"
@@ -17,12 +17,6 @@ HEAD = "id,tool,fields.product,title,duration_seconds,aspect_ratio,video_id\n"
 @pytest.fixture
 def desk(tmp_path: Path, studio: Sandbox) -> Desk:
     return Desk(tmp_path, dict(studio.environ))
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with postgres_server() as server:
-        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

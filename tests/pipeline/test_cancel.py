@@ -10,14 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures import sandbox_fixture
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
 
-
-@pytest.fixture(scope="module")
-def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A sandbox for all tests of this file."""
-    with sandbox(tmp_path_factory.mktemp("slow"), "--credits", "100000") as running:
-        yield running
+#: A sandbox for all tests of this file.
+slow = sandbox_fixture("--credits", "100000")
 
 
 @pytest.fixture

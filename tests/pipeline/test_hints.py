@@ -13,18 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures import sandbox_fixture
 from tests.launcher import Process
-from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+from tests.programs import Desk, Sandbox, simple_sheet
 
 #: A render takes so long, in seconds: longer than it takes to come to the first look without one.
 RENDER = 3.0
 
 
-@pytest.fixture(scope="module")
-def sender(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    words = ("--allow-loopback-webhooks", "--credits", "100000000")
-    with sandbox(tmp_path_factory.mktemp("sender"), *words) as running:
-        yield running
+sender = sandbox_fixture("--allow-loopback-webhooks", "--credits", "100000000")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import PostgresServer, postgres_server
+from tests.databases import PostgresServer
 from tests.programs import Desk, Sandbox, simple_sheet
 
 IMAGE = "id,operation,image,max_credits\na,image-to-video,https://img.example/{}.png,50\n"
@@ -141,12 +141,6 @@ def test_a_manifest_that_says_nothing_is_passed_over(desk: Desk, name: str, spoi
 
     assert ended.json["rows"] == {"total": 1, "delivered": 1}
     assert json.loads((folder / "manifest.json").read_text())["campaign"] == name
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with postgres_server() as server:
-        yield server
 
 
 @pytest.mark.merge

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,19 +12,12 @@ import psycopg
 import pytest
 
 from callsheet.tasks.ledger.schema import REVISION
-from tests.databases import PostgresServer, postgres_server
 from tests.programs import Desk, Finished
 from tests.releases import NEXT, Release, make_next
 
 pytestmark = pytest.mark.merge
 
 LEASE = "INSERT INTO leases (name, owner, since, until, token) VALUES ('night:in', 'me', 1, {}, 1)"
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with postgres_server() as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

@@ -28,21 +28,20 @@ from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.ledger.inbox_sheets import end_sheet, sheets_in
 from callsheet.tasks.ledger.leases import night_lease
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.nightly_runs import Pause, claim_night, find_night, pause, resume
+from callsheet.tasks.ledger.nightly_runs import claim_night, find_night
 from callsheet.tasks.ledger.plans import latest_plan, plans_of
 from callsheet.tasks.nights.approval import WAITS
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.nights.locations import open_place
 from callsheet.tasks.nights.reports import NightReport, SheetReport
-from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.settings import load_settings
 from tests.approvers import delay_approval
-from tests.hearing_of_nights import watcher
 from tests.leasing import let_lapse
 from tests.pipeline.night_kills import WORDS, sweep_killed
 from tests.programs import Desk, Sandbox, simple_sheet
 from tests.stores import S3Server, moto_s3
+from tests.web import watcher
 
 
 async def no_sleep(_: float) -> None:
@@ -172,34 +171,6 @@ async def test_a_night_of_five_sheets_and_one_with_nothing_to_do(nights: Nights)
 
 
 @pytest.mark.merge
-async def test_the_limit_of_a_night_holds_over_all_its_sweeps(nights: Nights) -> None:
-    nights.put("a", videos("A"))
-    limit = {"per_night": Decimal(45)}
-    first = await nights.sweep(inbox=limit)
-    nights.put("b", videos("B"))
-    again = await nights.sweep(inbox=limit)
-    next_night = await nights.sweep("2026-11-21", inbox=limit)
-
-    assert said(first) == {"a": "delivered"}
-    assert said(again) == {"a": "unchanged", "b": "not-approved"}
-    assert "15 of the 45 credits" in str(again.sheets[1].words)
-    assert said(next_night) == {"a": "unchanged", "b": "delivered"}
-    assert (first.charged, again.charged, next_night.charged) == (30, 0, 30)
-
-
-@pytest.mark.merge
-async def test_a_sheet_that_changes_twice_in_a_night_stays_within_its_own_limit(
-    nights: Nights,
-) -> None:
-    limit = {"per_sheet": Decimal(30)}
-    nights.put("a", videos("A"))
-    assert said(await nights.sweep(inbox=limit)) == {"a": "delivered"}
-    nights.put("a", videos("A", 3))
-    assert said(await nights.sweep(inbox=limit)) == {"a": "not-approved"}
-    assert said(await nights.sweep("2026-11-21", inbox=limit)) == {"a": "delivered"}
-
-
-@pytest.mark.merge
 async def test_what_is_said_of_a_night_is_said_of_all_its_sweeps(nights: Nights) -> None:
     nights.put("a", videos("A"))
     await nights.sweep()
@@ -325,11 +296,6 @@ async def test_a_file_that_cannot_be_read_does_not_stop_the_others(nights: Night
     assert "cannot be read" in str(report.sheets[1].words)
 
 
-def test_an_inbox_that_spends_has_a_limit() -> None:
-    with pytest.raises(BadInput, match="has no limit per night"):
-        Inbox(name="a", place="/a", approval="auto").check()
-
-
 async def test_the_budget_of_an_inbox_is_the_most_that_a_sheet_may_want(nights: Nights) -> None:
     nights.put("a", videos("A", 3))
     report = the_one(await nights.sweep(inbox={"budget": Decimal(40)}))
@@ -349,14 +315,6 @@ async def test_a_file_that_is_still_written_to_is_left_to_the_next_sweep(nights:
     assert said(await nights.sweep("2026-11-21", clock=lambda: time.time() + 10)) == {
         "a": "delivered"
     }
-
-
-async def test_what_is_no_sheet_or_is_ours_is_not_read(nights: Nights) -> None:
-    nights.put("a", videos("A", 1))
-    await nights.sweep()
-    for other in (".hidden.csv", "~$a.xlsx", "a.csv.tmp", "script.txt", "note.md"):
-        (nights.path / other).write_text("x")
-    assert said(await nights.sweep()) == {"a": "unchanged"}
 
 
 @pytest.mark.merge
@@ -556,20 +514,6 @@ async def test_a_plan_that_waits_is_where_the_board_shows_it(nights: Nights) -> 
 def _last(link: str | None) -> str:
     assert link.startswith("https://board.example/plans/")
     return link.rpartition("/")[2]
-
-
-@pytest.mark.merge
-async def test_a_pause_is_kept_and_told(nights: Nights) -> None:
-    nights.put("a", videos("A", 1))
-    async with await open_ledger(nights.settings.ledger) as ledger:
-        found = Pause(inbox="spring", until=None, by="Alice", at=1.0)
-        await ledger.write(pause, found=[found])
-    report = await nights.sweep()
-    assert (report.sheets, report.exit_status) == ((), 0)
-    assert report.skipped == "spring is paused until further notice by Alice"
-    async with await open_ledger(nights.settings.ledger) as ledger:
-        await ledger.write(resume, inboxes=None, by="Alice", at=2.0)
-    assert said(await nights.sweep()) == {"a": "delivered"}
 
 
 def claimed(night: str, place: str, *, at: float, seconds: float = 60.0) -> Any:

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.programs import ROOT, Desk, Sandbox, sandbox, simple_sheet
+from tests.fixtures import sandbox_fixture
+from tests.programs import ROOT, Desk, Sandbox, simple_sheet
 
 pytestmark = pytest.mark.merge
 
@@ -82,11 +83,7 @@ def test_what_the_page_leads_to_is_there() -> None:
         assert file or anchor in anchors, anchor
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    words = ("--allow-loopback-webhooks", "--credits", "1000000")
-    with sandbox(tmp_path_factory.mktemp("service"), *words) as running:
-        yield running
+service = sandbox_fixture("--allow-loopback-webhooks", "--credits", "1000000")
 
 
 @pytest.fixture

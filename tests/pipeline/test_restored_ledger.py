@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import PostgresServer, postgres_server
+from tests.databases import PostgresServer
 from tests.programs import Desk, Finished, Sandbox, simple_sheet
 
 pytestmark = pytest.mark.merge
@@ -294,12 +294,6 @@ def test_a_retake_that_another_ledger_paid_for_is_found(forgetful: Studio) -> No
         for row in map(json.loads, desk.call("rows", forgetful.name, "--json").out.splitlines())
     ]
     assert takes == [2, 1]
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with postgres_server() as server:
-        yield server
 
 
 TITLE = {"title": "Summer"}

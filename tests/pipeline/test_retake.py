@@ -15,14 +15,11 @@ from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.runtime.settings import load_settings
-from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+from tests.fixtures import sandbox_fixture
+from tests.programs import Desk, Sandbox, simple_sheet
 
-
-@pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A sandbox where things go wrong, for all tests of this file."""
-    with sandbox(tmp_path_factory.mktemp("studio"), "--credits", "1000000") as running:
-        yield running
+#: A sandbox where things go wrong, for all tests of this file.
+studio = sandbox_fixture("--credits", "1000000")
 
 
 @pytest.fixture

@@ -12,18 +12,11 @@ import pytest
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.runs import RunRow, find_run, parts_of, runs_of
 from callsheet.tasks.runtime.settings import load_settings
-from tests.databases import PostgresServer, postgres_server
 from tests.pipeline.test_nightly import BROKEN, Nights, videos
 from tests.programs import Desk, Sandbox, kill_at_call, simple_sheet
 
 LIMIT = 60.0
 Run = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with postgres_server() as server:
-        yield server
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.merge)])

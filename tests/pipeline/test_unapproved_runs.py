@@ -7,12 +7,11 @@ which rows left. So every refused run here is followed by one that would obey it
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.databases import PostgresServer, postgres_server
+from tests.databases import PostgresServer
 from tests.programs import Desk, Finished, Sandbox
 
 #: A cell that changes a row's video.
@@ -50,12 +49,6 @@ class Place:
     def states(self) -> dict[str, str]:
         lines = self.desk.call("rows", self.name, "--json").lines
         return {one["row"]: one["state"] for one in lines}
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with postgres_server() as server:
-        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

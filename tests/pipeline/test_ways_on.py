@@ -13,16 +13,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.databases import take_ledger
-from tests.programs import ROOT, Desk, Finished, Sandbox, sandbox, simple_sheet
+from tests.fixtures import sandbox_fixture
+from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
 
 pytestmark = pytest.mark.merge
 
 
-@pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A sandbox where things go wrong, for all tests of this file."""
-    with sandbox(tmp_path_factory.mktemp("studio"), "--credits", "1000000") as running:
-        yield running
+#: A sandbox where things go wrong, for all tests of this file.
+studio = sandbox_fixture("--credits", "1000000")
 
 
 @pytest.fixture

@@ -14,17 +14,15 @@ from pathlib import Path
 import pytest
 
 from tests.databases import take_ledger
-from tests.programs import Desk, Finished, Sandbox, sandbox
+from tests.fixtures import sandbox_fixture
+from tests.programs import Desk, Finished, Sandbox
 
 #: Nothing listens there: deliveries fail at once.
 NOWHERE = "http://127.0.0.1:9/hook"
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A sandbox that takes addresses of this machine."""
-    with sandbox(tmp_path_factory.mktemp("webhooks"), "--allow-loopback-webhooks") as running:
-        yield running
+#: A sandbox that takes addresses of this machine.
+service = sandbox_fixture("--allow-loopback-webhooks")
 
 
 def test_a_subscription_from_its_secret_to_its_end(desk: Desk) -> None:

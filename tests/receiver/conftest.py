@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.databases import PostgresServer, postgres_server
 from tests.receiver.hearing import Hearing, hearing
 
 
@@ -14,9 +13,3 @@ from tests.receiver.hearing import Hearing, hearing
 def hears(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hearing]:
     with hearing(tmp_path_factory.mktemp("receiver")) as one:
         yield one
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    with postgres_server() as server:
-        yield server

@@ -12,7 +12,8 @@ import pytest
 
 from callsheet.tasks.credentials import drop_webhook_secret
 from tests.faults.production import colleague
-from tests.programs import Sandbox, sandbox
+from tests.fixtures import sandbox_fixture
+from tests.programs import Sandbox
 from tests.receiver.hearing import Hearing, hearing
 from tests.receiver.keeping import keep
 
@@ -20,11 +21,9 @@ from tests.receiver.keeping import keep
 SCALE = "10000"
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    options = ("--allow-loopback-webhooks", "--time-scale", SCALE, "--webhook-vendor", "House")
-    with sandbox(tmp_path_factory.mktemp("sandbox"), *options) as running:
-        yield running
+service = sandbox_fixture(
+    "--allow-loopback-webhooks", "--time-scale", SCALE, "--webhook-vendor", "House"
+)
 
 
 @pytest.fixture(scope="module")

@@ -11,17 +11,11 @@ from hypothesis import HealthCheck, settings
 
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from tests.campaigns import Stage, brief
-from tests.databases import PostgresServer, empty_ledger, make_ledger, postgres_server
+from tests.databases import PostgresServer, empty_ledger, make_ledger
 
 # A machine that is busy with other tests is slow for a second: that says nothing of an example.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    with postgres_server() as server:
-        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

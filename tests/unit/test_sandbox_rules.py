@@ -22,19 +22,6 @@ def test_the_price_is_the_sum_of_its_parts() -> None:
     assert price(asked) == 45
 
 
-def test_a_signed_address_is_good_until_its_moment() -> None:
-    links = Links(b"secret", 1.0)
-    signed = links.make("file", "vid_a", 2, now=1000.0)
-    query = dict(part.split("=") for part in signed.path.partition("?")[2].split("&"))
-    said, signature = (query["render"], query["expires"]), query["signature"]
-    assert signed.expires_at == 1900
-    assert links.read("file", "vid_a", *said, signature=signature, now=1899.9) == ("vid_a", 2)
-    with pytest.raises(Refusal, match="expired"):
-        links.read("file", "vid_a", *said, signature=signature, now=1900.0)
-    with pytest.raises(Refusal, match="not one of ours"):
-        links.read("file", "vid_b", *said, signature=signature, now=1000.0)
-
-
 @pytest.mark.parametrize(("scale", "lifetime"), [(1, 900), (60, 15), (10_000, 5)])
 def test_addresses_live_shorter_in_fast_time_but_never_too_short(
     scale: float, lifetime: float
@@ -53,17 +40,6 @@ def test_retry_after_is_never_too_early_in_either_form() -> None:
         limit.take(1, 1003.0)
     assert parsedate_to_datetime(date.value.headers["retry-after"]).timestamp() == 1011
     limit.take(1, 1010.5)
-
-
-def test_credits_are_spent_whole_or_not_at_all() -> None:
-    limit = Limit(30, 10.0, "spend_limited", "credits", "seconds")
-    limit.take(20, 0.0)
-    for _ in range(2):
-        with pytest.raises(Refusal, match="30 credits") as refusal:
-            limit.take(11, 4.0)
-        assert refusal.value.headers["retry-after"] == "6"
-    limit.take(10, 9.9)
-    limit.take(30, 10.0)
 
 
 def test_a_share_link_says_what_it_shares_until_its_end() -> None:

@@ -10,32 +10,22 @@ import json
 import signal
 import socket
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from callsheet.tasks.runtime.errors import ConfigurationError
-from tests.databases import PostgresServer, postgres_server
-from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+from tests.databases import PostgresServer
+from tests.fixtures import sandbox_fixture
+from tests.programs import Desk, Sandbox, simple_sheet
 from tests.workers.stand import Processes, run_with
 
 #: A render takes so long, in seconds: longer than it takes to come to the first look without one.
 RENDER = 3.0
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with postgres_server() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    words = ("--allow-loopback-webhooks", "--credits", "1000000")
-    with sandbox(tmp_path_factory.mktemp("sandbox"), *words) as running:
-        yield running
+service = sandbox_fixture("--allow-loopback-webhooks", "--credits", "1000000")
 
 
 @pytest.fixture

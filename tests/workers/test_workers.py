@@ -6,7 +6,6 @@ import asyncio
 import json
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -20,24 +19,15 @@ from callsheet.tasks.ledger.accounts import AtLimit
 from callsheet.tasks.ledger.schema import rows
 from callsheet.tasks.ledger.schema_runs import productions
 from callsheet.tasks.runtime.errors import CallsheetError
-from tests.databases import PostgresServer, postgres_server
-from tests.programs import Desk, Finished, Sandbox, sandbox, simple_sheet
+from tests.databases import PostgresServer
+from tests.fixtures import sandbox_fixture
+from tests.programs import Desk, Finished, Sandbox, simple_sheet
 from tests.torture.distributed import Distributed
 from tests.torture.stand import stand
 from tests.torture.verbs import DISTRIBUTED
 from tests.workers.stand import Processes, run_with
 
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with postgres_server() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    with sandbox(tmp_path_factory.mktemp("sandbox"), "--credits", "1000000") as running:
-        yield running
+service = sandbox_fixture("--credits", "1000000")
 
 
 @pytest.fixture

@@ -66,10 +66,6 @@ TABLE: dict[State, tuple[str, str, str, str, str]] = {
 }
 
 
-def test_the_table_is_whole():
-    assert TABLE.keys() == set(STATES)
-
-
 @pytest.mark.parametrize("made_address", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("state", STATES)
 async def test_every_state_goes_on_as_the_table_says(ledger: Ledger, state: State):

@@ -24,8 +24,9 @@ NOTED = "UPDATE callsheet_version SET version_num = '{}'"
 async def test_a_newer_ledger_is_refused(made_address: str, schema: str) -> None:
     run(made_address, NOTED.format(schema))
     try:
-        with pytest.raises(LedgerNewer, match=f"schema {schema}, which is newer than this"):
+        with pytest.raises(LedgerNewer, match=f"schema {schema}, which is newer than this") as told:
             await open_ledger(made_address)
+        assert "upgrade Callsheet" in str(told.value.remedy)
         with pytest.raises(LedgerNewer, match="nothing was spent"):
             upgrade_ledger(made_address, by="Ann", at=1.0)
     finally:

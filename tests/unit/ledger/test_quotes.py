@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.quotes import Quoted, approve, hold_unpaid, record_quote, record_quotes
+from callsheet.tasks.ledger.quotes import Quoted, approve, hold_unpaid, record_quotes
 from callsheet.tasks.runtime.errors import MovedOn
 from tests.campaigns import NOW, Stage, brief
 
@@ -26,37 +26,12 @@ async def test_a_quote_that_could_not_be_read_is_kept_as_unknown(stage: Stage):
     assert (row.state, row.quoted) == ("quoted", None)
 
 
-async def test_a_refused_brief_is_rejected_with_the_services_words(stage: Stage):
-    await stage.write(record_quote, Quoted(await stage.row(), None, "no such tool"), at=NOW)
-    row = await stage.row()
-    assert (row.state, row.reason) == ("rejected", "no such tool")
-
-
 @pytest.mark.parametrize("amount", ["10.000001", None])
 async def test_a_row_above_its_own_limit_is_held(ledger: Ledger, amount):
     stage = await Stage.set(ledger, brief(max_credits=Decimal(10)))
     row = await stage.quote(amount=amount)
     assert row.state == "held"
     assert "max_credits" in (row.reason or "")
-
-
-async def test_a_quote_at_the_limit_is_not_too_dear(ledger: Ledger):
-    stage = await Stage.set(ledger, brief(max_credits=Decimal(10)))
-    assert (await stage.quote(amount=10)).state == "quoted"
-
-
-async def test_a_second_quote_replaces_the_first(stage: Stage):
-    await stage.quote(amount=12)
-    row = await stage.quote(amount=14)
-    assert (row.state, row.quoted) == ("quoted", 14)
-
-
-async def test_a_quote_for_a_row_that_moved_on_changes_nothing(stage: Stage):
-    stale = await stage.quote(amount=12)
-    await stage.write(approve, [stale], by="Alice", at=NOW)
-    await stage.write(record_quote, Quoted(stale, Decimal(99)), at=NOW)
-    row = await stage.row()
-    assert (row.state, row.quoted) == ("approved", 12)
 
 
 async def test_approval_says_by_whom(ledger: Ledger):

@@ -5,8 +5,6 @@ A statement costs the one thread that writes more than anything else that it doe
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -24,6 +22,7 @@ from callsheet.tasks.ledger.takes import accept, open_take, settle
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from tests.campaigns import NOW, VIDEO, Stage, brief, sums
 from tests.unit.ledger.on_terms import account_sums
+from tests.unit.ledger.test_group_commit import in_one_group
 
 ROWS = 64
 #: For each row: lock it, insert its take, four moves, its charge.
@@ -77,16 +76,6 @@ def delivered(row: CampaignRow) -> Callable[..., Any]:
 STEPS = (opened, accepted, settled, delivered)
 
 
-async def in_one_group(ledger: Ledger, changes: list[Callable[..., Any]]) -> None:
-    busy = threading.Event()
-    first = asyncio.create_task(ledger.write(lambda _: busy.wait(10)))
-    await asyncio.sleep(0.05)
-    writes = [asyncio.create_task(ledger.write(change)) for change in changes]
-    await asyncio.sleep(0)
-    busy.set()
-    await asyncio.gather(first, *writes)
-
-
 @pytest.mark.merge
 async def test_rows_that_share_a_commit_cost_seven_statements_each(
     ledger: Ledger, statements: list[str]
@@ -94,7 +83,7 @@ async def test_rows_that_share_a_commit_cost_seven_statements_each(
     stage, rows = await approved(ledger, ROWS)
     statements.clear()
     for step in STEPS:
-        await in_one_group(ledger, [step(row) for row in rows])
+        await in_one_group(ledger, *(ledger.write(step(row)) for row in rows))
         rows = await stage.rows()
     # One more BEGIN is that of the change that keeps the writer busy.
     assert len(statements) <= EACH * ROWS + (EACH_GROUP + 1) * len(STEPS), "\n".join(statements)

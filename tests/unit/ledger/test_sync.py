@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from decimal import Decimal
 
@@ -71,13 +70,6 @@ async def test_what_costs_nothing_follows_the_sheet_at_any_time(ledger: Ledger, 
     )
     cells = await ledger.read(lambda c: cells_of(c, stage.campaign.id))
     assert cells == {row.id: [("Topic", "Tea")]}
-
-
-async def test_rows_stand_in_sheet_order(ledger: Ledger):
-    stage = await Stage.set(ledger, brief("b"), brief("a"))
-    assert [row.row for row in await stage.rows()] == ["b", "a"]
-    await stage.sync(brief("a"), brief("c"), brief("b"))
-    assert [row.row for row in await stage.rows()] == ["a", "c", "b"]
 
 
 async def test_a_changed_row_loses_its_quote_and_counts_attempts_from_one(stage: Stage):
@@ -154,19 +146,6 @@ async def test_two_campaigns_do_not_see_each_other(ledger: Ledger):
     await spring.sync()
     assert (await spring.row()).state == "retired"
     assert (await autumn.row()).state == "planned"
-
-
-@pytest.mark.merge
-async def test_four_thousand_rows_are_synced_again_in_a_moment(ledger: Ledger):
-    briefs = [brief(f"row-{n:04}", f"Topic {n}", priority=n % 3) for n in range(4_000)]
-    began = time.perf_counter()
-    stage = await Stage.set(ledger, *briefs)
-    first = time.perf_counter()
-    await stage.sync(*briefs)
-    again = time.perf_counter()
-    print(f"\n4,000 rows on {ledger.address.split(':')[0]}: "
-          f"{first - began:.2f} s, again {again - first:.2f} s")  # fmt: skip
-    assert len(await stage.rows()) == 4_000
 
 
 async def test_rows_that_left_stand_behind_those_of_the_sheet(ledger: Ledger) -> None:

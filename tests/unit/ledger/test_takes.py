@@ -146,11 +146,6 @@ async def test_a_refused_take_is_found_again_after_another_brief_was_tried(stage
     assert again.stands
 
 
-async def test_accepting_a_take_keeps_the_service_id(stage: Stage):
-    row = await stage.rendering()
-    assert (row.state, row.take.video_id, row.take.accepted_at) == ("rendering", "vid_a", NOW)
-
-
 async def test_accepting_twice_is_a_no_op(stage: Stage):
     sent = await stage.submitting()
     assert await stage.write(accept, sent, sent.take, video_id="vid_1", at=NOW)

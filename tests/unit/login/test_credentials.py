@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import stat
 from collections.abc import Iterator
@@ -14,11 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.deployments.keys import _keep_waiting, _waiting
 from callsheet.tasks.credentials import (
     Login,
     choose_place,
-    claim_file,
     file_of,
     fingerprint,
     forget,
@@ -28,7 +25,6 @@ from callsheet.tasks.credentials import (
     read_register,
 )
 from callsheet.tasks.runtime.errors import ConfigurationError
-from callsheet.tasks.service.login import Claim, UserCode
 
 KEY = "mav_canary0key0of0the0tests"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -197,23 +193,3 @@ def test_a_name_that_no_file_should_have_is_refused(profile):
 )
 def test_a_fingerprint_shows_little_and_of_a_short_key_less(key, shown):
     assert fingerprint(key) == shown
-
-
-def test_a_claim_is_kept_closed_to_others_and_found_again(folder: Path):
-    code = UserCode(code="WDJB-MJHT", address="https://auth.test/device")
-    claim = Claim(token="clm_canary0claim", expires_at=NOW, code=code, code_until=NOW)
-    path, whose = claim_file(folder, "studio"), ("https://auth.test", "ada@studio.example")
-    before = NOW - timedelta(seconds=1)
-    _keep_waiting(path, *whose, claim)
-    assert _waiting(path, *whose, now=before) == claim
-    assert "canary" not in repr(claim)
-    assert _waiting(path, *whose, now=NOW) is None
-    assert _waiting(path, whose[0], "ben@studio.example", now=before) is None
-    assert _waiting(claim_file(folder, "default"), *whose, now=before) is None
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    path.chmod(0o644)
-    assert _waiting(path, *whose, now=before) is None
-    path.write_text("{")
-    os.chmod(path, 0o600)
-    assert _waiting(path, *whose, now=before) is None

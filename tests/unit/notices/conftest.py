@@ -10,7 +10,8 @@ import pytest
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.settings import load_settings
-from tests.hearing_of_nights import Mailbox, Watcher, mailbox, watcher
+from tests.hearing_of_nights import Mailbox, mailbox
+from tests.web import Watcher, watcher
 
 
 @pytest.fixture

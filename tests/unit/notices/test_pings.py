@@ -9,7 +9,7 @@ import pytest
 
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.notices import ping
-from tests.hearing_of_nights import Watcher
+from tests.web import Watcher
 
 
 def pinged(inbox: Inbox, web: Watcher, address: str) -> Inbox:

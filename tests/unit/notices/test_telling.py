@@ -19,7 +19,7 @@ from callsheet.tasks.runtime.crash_points import arm
 from callsheet.tasks.runtime.known_settings import Settings
 from tests.campaigns import Stage, brief
 from tests.certificates import certificate
-from tests.hearing_of_nights import Mailbox, Watcher, mailbox
+from tests.hearing_of_nights import Mailbox, mailbox
 from tests.unit.notices.made_nights import (
     DEAR,
     FAILED,
@@ -29,6 +29,7 @@ from tests.unit.notices.made_nights import (
     night,
     swept,
 )
+from tests.web import Watcher
 
 MORNING = at("2026-11-22", "08:00")
 READY = "spring: 2 of 2 videos ready, 6 credits"

@@ -8,15 +8,12 @@ from datetime import timedelta
 
 import pytest
 
-from callsheet.deployments.direct.body import body_of
 from callsheet.tasks.runtime.errors import (
-    BadRequest,
     Conflict,
     NotFound,
     RateLimited,
     Unauthenticated,
 )
-from callsheet.tasks.values.requests import ImageToVideo
 from tests.named_tests import ROOT
 from tests.unit.service.asked import ASKED
 
@@ -28,14 +25,6 @@ MADE = (202, {"data": {"id": "vid_1"}, "error": None, "meta": {}})
 def refusal(status, retryable=False, **members):
     error = {"message": "no", "code": "any", "retryable": retryable} | members
     return status, {"data": None, "error": error, "meta": {}}
-
-
-async def test_required_fields_and_bounds_of_a_create_are_left_to_the_service(talk):
-    odd = b'{"duration_seconds":99999,"idempotency_key":"cs1_k","language":"tlh"}'
-    service, seen = talk(refusal(400))
-    with pytest.raises(BadRequest):
-        await service.create(odd, key=KEY)
-    assert [request.content for request in seen] == [odd]
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -64,16 +53,6 @@ async def test_retryable_that_is_missing_or_odd(talk, value):
     assert len(seen) == 2
 
 
-@pytest.mark.parametrize("status", [400, 404])
-async def test_errors_that_are_not_json(talk, status):
-    page = b"<html><head><title>Not here</title></head>" + b"x" * 10_000
-    service, seen = talk((status, page, {"content-type": "text/html"}))
-    with pytest.raises((BadRequest, NotFound), match='an HTML page: "Not here"') as caught:
-        await service.get("vid_1")
-    assert len(seen) == 1
-    assert len(str(caught.value)) < 560
-
-
 @pytest.mark.parametrize(
     ("body", "headers"),
     [({"meta": {"request_id": "r1"}}, {}), ({}, {"x-request-id": "r1"}), ({}, {"cf-ray": "r1"})],
@@ -91,22 +70,9 @@ async def test_the_name_of_a_request(talk, body, headers, status):
     assert [attempt.request_id for attempt in told] == ["r1"]
 
 
-async def test_captions_that_may_come_later(talk, time):
-    service, seen = talk(refusal(400), (200, b"WEBVTT"))
-    with pytest.raises(BadRequest):
-        await service.captions("vid_1", "vtt")
-    assert (len(seen), time.slept) == (1, [])
-    assert await service.captions("vid_1", "vtt") == b"WEBVTT"
-
-
 def test_deleting_what_is_generating():
     # It is never done by itself: only a person's own word deletes a video.
     files = [path for door in ("flows", "tasks") for path in (ROOT / door).rglob("*.py")]
     assert len(files) > 50
     named = [str(path) for path in files if re.search(r"ops\.DELETE\b", path.read_text())]
     assert named == []
-
-
-@pytest.mark.parametrize("image", ["https://f.test/a.png", "upload_7", "data:image/png;base64,AA"])
-def test_form_of_an_image(image):
-    assert body_of(ImageToVideo, image=image)["image"] == image

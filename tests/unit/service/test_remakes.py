@@ -80,13 +80,6 @@ async def test_no_progress_at_all_is_nothing(talk, call):
     assert len(seen) == 1
 
 
-@progress
-async def test_progress_that_was_cut_is_asked_for_again(talk, call):
-    service, seen = talk((200, b'{"percent"'), (200, {"percent": 5}))
-    assert await call(service) == {"percent": 5}
-    assert len(seen) == 2
-
-
 @pytest.mark.parametrize("answer", [(200, {"id": "vid_1", "status": "draft"}), (200, {})])
 async def test_an_edit_shows_the_video_that_was_asked_for(talk, answer):
     service, seen = talk(answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from callsheet.tasks.runtime.errors import NotSent, OutcomeUnknown, RateLimited, Refused
+from callsheet.tasks.runtime.errors import OutcomeUnknown
 from callsheet.tasks.service import OPERATIONS, Money
 from callsheet.tasks.service import operations as ops
 from tests.unit.service.asked import ASKED
@@ -57,47 +57,6 @@ async def test_a_subscription_without_its_id_is_not_made_again(talk):
         await PAID["create webhook"](service)
     assert len(seen) == 1
     assert "whsec_x1" not in str(caught.value)
-
-
-@every
-async def test_what_was_proved_not_to_have_left_is_sent_again(talk, name):
-    service, seen = talk(httpx.ConnectError("refused"), success(name))
-    await PAID[name](service)
-    assert len(seen) == 2
-
-
-@every
-async def test_what_never_leaves_is_not_sent(talk, name):
-    service, seen = talk(httpx.ConnectTimeout("no answer"))
-    with pytest.raises(NotSent) as caught:
-        await PAID[name](service)
-    assert (len(seen), caught.value.sent) == (3, "no")
-
-
-@every
-async def test_a_limit_is_waited_for_and_the_same_is_sent_again(talk, time, name):
-    service, seen = talk((429, {}, {"retry-after": "9"}), success(name))
-    await PAID[name](service)
-    assert time.slept == [9]
-    assert len(seen) == 2
-    assert seen[0].content == seen[1].content
-
-
-@every
-async def test_a_long_limit_is_given_back(talk, name):
-    service, seen = talk((429, {}, {"retry-after": "3600"}))
-    with pytest.raises(RateLimited):
-        await PAID[name](service)
-    assert len(seen) == 1
-
-
-@every
-@pytest.mark.parametrize("status", [307, 400, 401, 402, 403, 404, 409, 422])
-async def test_a_refusal_is_the_end(talk, name, status):
-    service, seen = talk((status, {"error": {"message": "no", "retryable": True}}))
-    with pytest.raises(Refused) as caught:
-        await PAID[name](service)
-    assert (len(seen), caught.value.status) == (1, status)
 
 
 async def test_each_goes_over_a_connection_of_its_own_and_reads_share_one(serve, connect, answer):

@@ -6,10 +6,6 @@ import pytest
 
 from callsheet.tasks.runtime.errors import (
     BadInput,
-    BadRequest,
-    Forbidden,
-    NotFound,
-    OutcomeUnknown,
     ShapeError,
 )
 from callsheet.tasks.runtime.redact import redact
@@ -147,36 +143,6 @@ async def test_an_ended_subscription_is_ended_whatever_is_said_of_it(talk, answe
     service, seen = talk(answer)
     await service.ask(ops.DELETE_WEBHOOK, "wh_1")
     assert len(seen) == 1
-
-
-async def test_a_bad_address_is_told_in_the_services_words(talk):
-    error = {"message": "url must be public", "code": "invalid_url", "retryable": False}
-    service, seen = talk((400, {"data": None, "error": error, "meta": {}}))
-    with pytest.raises(BadRequest, match=r"create webhook was refused \(400\): url must be public"):
-        await subscribe(service, "http://10.0.0.1/")
-    assert len(seen) == 1
-
-
-async def test_an_edit_that_got_no_answer_is_made_again_since_it_says_the_same(talk):
-    service, seen = talk((500, {}), (200, enveloped(HOOK)))
-    assert (await service.ask(ops.EDIT_WEBHOOK, "wh_1", {"is_active": True})).is_active
-    assert seen[0].content == seen[1].content == b'{"is_active":true}'
-
-
-async def test_an_ending_that_may_have_happened_before_is_unknown(talk):
-    service, seen = talk((500, {}), (404, {}))
-    with pytest.raises(OutcomeUnknown) as caught:
-        await service.ask(ops.DELETE_WEBHOOK, "wh_1")
-    assert (len(seen), caught.value.status) == (2, 404)
-    assert "look before asking again" in caught.value.remedy
-
-
-async def test_an_unknown_subscription_and_a_missing_scope_are_told(talk):
-    service, _ = talk((404, {}), (403, {}))
-    with pytest.raises(NotFound):
-        await service.ask(ops.GET_WEBHOOK, "wh_1")
-    with pytest.raises(Forbidden):
-        await service.ask(ops.LIST_WEBHOOKS)
 
 
 @pytest.mark.parametrize("webhook_id", ["", ".", "../videos"])
