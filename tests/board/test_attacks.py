@@ -506,7 +506,8 @@ async def test_what_is_no_request_is_refused_in_our_shape(text: str, open_board:
     # Thousands of brackets cannot be read at all.
     assert answer.status_code == (400 if text.startswith("[[") else 422), answer.text
     assert answer.headers["content-type"] == "application/problem+json"
-    assert answer.json()["detail"]
+    assert answer.json().keys() >= {"title", "status", "detail", "remedy", "problems"}
+    assert answer.json()["status"] == answer.status_code
     assert len(answer.text) < 2000
 
 

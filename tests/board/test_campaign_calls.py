@@ -269,11 +269,3 @@ async def test_events_are_told_as_they_come_and_from_the_last_one_on(
         while not rest or rest[-1] != fresh[-1]:
             rest = [*rest, *await some(told, 1)]
     assert [one["id"] for one in rest][-2:] == [one["id"] for one in fresh]
-
-
-@pytest.mark.parametrize("role", ["viewer", "reviewer", "approver", "admin"])
-async def test_everybody_who_is_in_may_look(open_board: OpenBoard, role: str) -> None:
-    await spring(open_board, 1)
-    for path in (API, f"{API}/spring", f"{API}/spring/rows", f"{API}/spring/rows/r0"):
-        assert (await open_board.clients[role].get(path)).status_code == 200
-        assert (await open_board.nobody.get(path)).status_code == 401

@@ -122,16 +122,6 @@ async def test_a_schedule_that_never_comes_is_a_sentence(board: OpenBoard, tmp_p
     assert (await acts(board), board.board.asked) == ([], set())
 
 
-@pytest.mark.parametrize("verb", ["pause", "resume", "scan"])
-async def test_only_an_admin_steers_inboxes(board: OpenBoard, verb: str) -> None:
-    browser = await board.form("approver")
-
-    refused = await browser.post(f"/settings/inboxes/{verb}", data={"name": "spring"})
-
-    assert refused.status_code == 403
-    assert (await acts(board), board.board.asked) == ([], set())
-
-
 @pytest.mark.merge
 async def test_a_scan_now_makes_what_fits_the_limit_of_the_inbox(
     board: OpenBoard, tmp_path: Path

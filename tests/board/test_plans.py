@@ -175,20 +175,6 @@ async def test_a_title_shows_its_line_breaks_and_turns_no_text_round(
     assert not any(set(shown) & {"\x9b", "\u202e"} for shown in pages)
 
 
-@pytest.mark.merge
-async def test_an_edit_is_approved_at_its_limit(
-    board: OpenBoard, service: Sandbox, name: str
-) -> None:
-    sheet = "id,title,script,duration_seconds,max_credits\na,{},It boils fast.,5,40\n"
-    plan = await plan_for(board.reviewer, f"{name}.csv", sheet.format("Kettle"))
-    assert (await ended(board.viewer, await approved(board.approver, plan)))["exit"] == 0
-    edit = await plan_for(board.reviewer, f"{name}.csv", sheet.format("Kettle two"))
-    assert (edit["counts"], edit["total"]) == ({"edit": 1}, 40)
-    assert (await ended(board.viewer, await approved(board.approver, edit)))["exit"] == 0
-    again = await plan_for(board.reviewer, f"{name}.csv", sheet.format("Kettle two"))
-    assert again["counts"] == {"none": 1}
-
-
 async def test_somebody_below_an_approver_spends_nothing(board: OpenBoard, name: str) -> None:
     plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(1))
     for who in (board.viewer, board.reviewer):

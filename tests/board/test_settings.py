@@ -69,15 +69,6 @@ async def test_what_is_no_address_is_refused_without_repeating_it(
     assert not (open_board.board.settings.home / "notices").exists()
 
 
-@pytest.mark.parametrize("role", ["viewer", "reviewer", "approver"])
-async def test_only_an_admin_sees_and_changes_settings(open_board: OpenBoard, role: str) -> None:
-    browser = await open_board.form(role)
-
-    assert (await browser.get("/settings")).status_code == 403
-    assert (await add(browser, HOOK)).status_code == 403
-    assert not (open_board.board.settings.home / "notices").exists()
-
-
 async def test_a_test_is_sent_and_its_failure_is_shown(open_board: OpenBoard) -> None:
     browser = await open_board.form("admin")
     with mailbox() as box:

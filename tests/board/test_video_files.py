@@ -189,11 +189,6 @@ async def test_no_path_is_made_of_what_is_asked(
     assert (await open_board.viewer.get(path)).status_code == status
 
 
-async def test_nobody_gets_a_video_unasked(open_board: OpenBoard, in_folder: Path) -> None:
-    for end in ("mp4", "vtt", "jpg", "strip.jpg"):
-        assert (await open_board.nobody.get(f"{ADDRESS}.{end}")).status_code == 401
-
-
 async def test_another_file_under_a_videos_name_is_not_shown(
     open_board: OpenBoard, in_folder: Path
 ) -> None:

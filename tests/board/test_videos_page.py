@@ -76,20 +76,6 @@ async def test_it_shows_videos_with_their_flags_and_the_first_undecided_one_open
     assert "copper &amp; &lt;b&gt;patience" in page.text
 
 
-async def test_a_viewer_sees_no_button_that_decides_and_may_not_decide(
-    open_board: OpenBoard,
-) -> None:
-    stage = await with_videos(open_board.ledger, 1)
-    browser = await open_board.form("viewer")
-
-    page = await browser.get(PAGE)
-    answer = await browser.post(f"{PAGE}/row-1/review", data={"take": 1, "verdict": "keep"})
-
-    assert "Keep" not in page.text
-    assert answer.status_code == 403
-    assert await said(stage, "row-1") is None
-
-
 async def test_keeping_goes_on_to_the_next_undecided_video(open_board: OpenBoard) -> None:
     stage = await with_videos(open_board.ledger, 3)
     browser = await open_board.form("reviewer")

@@ -18,7 +18,7 @@ from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import Quoted, hold_unpaid, record_quote
 from callsheet.tasks.ledger.reviews import last_reviews, review
-from callsheet.tasks.runtime.errors import MovedOn, SpendRefused
+from callsheet.tasks.runtime.errors import MovedOn
 from tests.campaigns import NOW, Stage, brief
 
 
@@ -101,15 +101,6 @@ async def test_what_another_campaign_has_paid_for_is_shown_before_it_is_approved
     await stage.write(approve, plan, WAITING, by="Ann", at=NOW)
     assert [row.state for row in await stage.rows()] == ["approved", "approved", "planned"]
     assert (await planned(stage)).elsewhere == ()
-
-
-async def test_a_campaign_that_was_cancelled_meanwhile_is_not_approved(stage: Stage) -> None:
-    async def meanwhile(stage: Stage) -> None:
-        await stage.write(ask_to_cancel, stage.campaign, only=None, at=NOW)
-        await stage.quote("c")
-
-    with pytest.raises(SpendRefused, match="cancelled meanwhile"):
-        await approved(stage, meanwhile)
 
 
 async def test_a_row_that_is_switched_off_does_not_wait(stage: Stage) -> None:

@@ -255,25 +255,6 @@ async def test_an_approval_reads_the_person_in_its_own_transaction(
     assert await ledger.read(run_for, plan_id="p1") is None
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [{"state": "failed"}, {"digest": "0" * 64}, {"nth": 2}, {"take": 4711}, {"row": "gone"}, {}],
-    ids=str,
-)
-async def test_another_take_is_of_what_was_shown_or_of_nothing(
-    ledger: Ledger, changed: dict[str, Any]
-):
-    stage = await with_videos(ledger, 1)
-    plan = await ready(ledger, "p1", again={**await shown(stage, "row-1"), **changed})
-    if changed:
-        with pytest.raises(MovedOn, match="nothing was approved or spent"):
-            await approved(ledger, plan)
-        assert (await stage.row("row-1")).state == "delivered"
-    else:
-        assert await approved(ledger, plan)
-        assert (await stage.row("row-1")).state == "approved"
-
-
 async def test_what_was_kept_since_it_was_shown_is_not_taken_again(ledger: Ledger):
     stage = await with_videos(ledger, 1)
     plan = await ready(ledger, "p1", again=await shown(stage, "row-1"))
