@@ -10,7 +10,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser
 
 #: Names on the path, then where a Mac keeps its programs.
 PLACES = (
@@ -30,6 +36,19 @@ def find_browser() -> str | None:
     """Return where it is: what CHROMIUM says, else one that is installed; None: Playwright's."""
     named = os.environ.get("CHROMIUM")
     return named or next(filter(None, map(shutil.which, PLACES)), None)
+
+
+@asynccontextmanager
+async def open_browser() -> AsyncIterator[Browser]:
+    """Run it without a window."""
+    from playwright.async_api import async_playwright
+
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=find_browser(), args=["--no-sandbox"]
+        )
+        yield browser
+        await browser.close()
 
 
 def main() -> None:

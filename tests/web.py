@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,10 +17,24 @@ class Quiet(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+def free_port() -> int:
+    """Return a port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
+
+    def handle_error(self, *_: object) -> None:
+        """Whoever leaves early is nothing to report."""
+
+
 @contextmanager
 def serving(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
     """Serve on a free port of this machine; yield the address, without a path."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with _Server(("127.0.0.1", 0), handler) as server:
         # Looked at often, so that it is left soon.
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()

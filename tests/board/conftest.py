@@ -25,7 +25,7 @@ from typing import IO, Any, BinaryIO
 
 import httpx
 import pytest
-from playwright.async_api import Browser, BrowserContext, async_playwright
+from playwright.async_api import Browser, BrowserContext
 
 from callsheet.deployments.board.app import serving
 from callsheet.deployments.board.board import Board
@@ -34,7 +34,6 @@ from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.people import InvitedRole, Person, find_person
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.settings import load_settings
-from tests.browser import find_browser
 from tests.databases import lay_ledger
 from tests.launcher import Process, launcher
 
@@ -214,14 +213,3 @@ async def open_board(tmp_path: Path, made_ledger: Path) -> AsyncIterator[OpenBoa
     lay_ledger(tmp_path, made_ledger)
     async with board_at(tmp_path) as opened:
         yield opened
-
-
-@pytest.fixture
-async def chromium() -> AsyncIterator[Browser]:
-    """A real browser."""
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=find_browser(), args=["--no-sandbox"]
-        )
-        yield browser
-        await browser.close()

@@ -13,9 +13,9 @@ import tempfile
 from pathlib import Path
 
 from PIL import Image
-from playwright.async_api import Page, async_playwright, expect
+from playwright.async_api import Page, expect
 
-from tests.browser import find_browser
+from tests.browser import open_browser
 from tests.programs import ROOT, Desk
 
 PICTURE = ROOT / "docs" / "board.png"
@@ -45,19 +45,14 @@ def main() -> None:
 
 
 async def _look(login: str) -> bytes:
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=find_browser(), args=["--no-sandbox"]
-        )
+    async with open_browser() as browser:
         page = await browser.new_page(viewport=SIZE, color_scheme="light")  # type: ignore[arg-type]
         await page.goto(login)
         await page.goto(f"{page.url}c/{DEMO.stem}/videos")
         await _decide(page)
         await page.mouse.move(0, 0)
         await page.wait_for_load_state("networkidle")
-        seen = await page.screenshot()
-        await browser.close()
-        return seen
+        return await page.screenshot()
 
 
 async def _decide(page: Page) -> None:

@@ -334,6 +334,7 @@ async def test_what_is_no_token_lets_nobody_in(authorization: str, open_board: O
     headers = {"authorization": authorization}
     answer = await open_board.nobody.get("/api/v1/me", headers=headers)
     assert answer.status_code == 401
+    assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
 @pytest.mark.parametrize(
@@ -441,14 +442,6 @@ async def test_a_method_is_what_it_is(header: str, open_board: OpenBoard) -> Non
     answer = await open_board.admin.get("/api/v1/people/Vera", headers=headers)
     assert answer.status_code == 405
     assert (await open_board.viewer.get("/api/v1/me")).status_code == 200
-
-
-async def test_what_is_not_asked_for_is_not_taken(open_board: OpenBoard) -> None:
-    more = {"name": "Ben", "role": "viewer", "id": 1, "token": "mine", "invited_by": "Ada"}
-    refused = await open_board.admin.post("/api/v1/people", json=more)
-    assert refused.status_code == 422
-    people = (await open_board.admin.get("/api/v1/people")).json()["people"]
-    assert len(people) == 4
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import pytest
 
 from tests.launcher import Process
 from tests.programs import Desk, sandbox, simple_sheet
+from tests.web import free_port
 
 TRIAL = ("--sandbox", "--time-scale", "200", "--yes", "--json", "--without-prefect")
 
@@ -217,9 +218,7 @@ def test_an_address_that_is_said_is_the_one_there_is(desk: Desk) -> None:
 
 @pytest.mark.merge
 def test_it_hears_webhooks_where_they_are_configured(desk: Desk) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     desk.environ |= {
         "CALLSHEET_WEBHOOK_URL": "https://hook.example/x",
         "CALLSHEET_RECEIVER": f"127.0.0.1:{port}",

@@ -62,23 +62,6 @@ def test_every_call_answers_as_it_is_described(schema: BaseSchema) -> None:
     hold_to(schema, operations=20)
 
 
-@pytest.mark.merge
-def test_every_call_but_none_asks_for_somebody(ready: dict[str, Any]) -> None:
-    # It is made at the first question: seconds on a busy machine.
-    document = httpx.get(f"{ready['url']}/api/v1/openapi.json", timeout=60).json()
-    asked = [
-        (method, path.replace("{", "").replace("}", ""))
-        for path, operations in document["paths"].items()
-        for method in operations
-    ]
-    assert len(asked) > 20
-    for method, path in asked:
-        answer = httpx.request(method, f"{ready['url']}{path}")
-        assert answer.status_code == 401, (method, path, answer.text)
-        assert answer.headers["content-type"] == "application/problem+json"
-        assert answer.headers["www-authenticate"] == "Bearer"
-
-
 def test_operations_have_names_that_a_client_can_use(ready: dict[str, Any]) -> None:
     found = httpx.get(f"{ready['url']}/api/v1/openapi.json", timeout=60).json()["paths"]
     names = [operation["operationId"] for one in found.values() for operation in one.values()]

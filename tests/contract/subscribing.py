@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -70,10 +69,3 @@ async def place(
         VideoService(base_url=ready["base_url"], api_key=api_key) as service,
     ):
         yield Place(Subscriber(settings=settings, ledger=opened, service=service, clock=time.time))
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])

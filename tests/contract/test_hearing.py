@@ -14,7 +14,8 @@ from callsheet.tasks.ledger.webhook_events import Hint, keep_hint
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.service import operations as ops
 from callsheet.tasks.webhooks.listener import CheckIntervals, following_hints
-from tests.contract.subscribing import PING_TIMEOUT, SHORT, Place, free_port, place
+from tests.contract.subscribing import PING_TIMEOUT, SHORT, Place, place
+from tests.web import free_port
 
 HINT = Hint(digest="a" * 64, nonce="n", videos=frozenset({"vid_1"}))
 

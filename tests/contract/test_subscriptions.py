@@ -36,8 +36,9 @@ from tests.contract.sandboxes import (
     new_key,
     plan_fault,
 )
-from tests.contract.subscribing import SHORT, Place, free_port, place
+from tests.contract.subscribing import SHORT, Place, place
 from tests.unit.service.asked import subscribe
+from tests.web import free_port
 
 WITHIN = 30.0
 Opening = Callable[..., AbstractAsyncContextManager[Place]]

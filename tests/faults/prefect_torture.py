@@ -6,7 +6,6 @@ python -m pytest tests/faults/prefect_torture.py
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import pytest
 from callsheet.deployments.servers import SERVER
 from tests.faults.production import Production
 from tests.prefect_servers import PrefectServer
+from tests.web import free_port
 
 
 @pytest.mark.parametrize("render", [8, 60])
@@ -106,9 +106,7 @@ def prefect(
 ) -> Iterator[tuple[str, Callable[[], None], Callable[[], None]]]:
     """Run a server of our own; yield its address, what kills it and what starts it again."""
     home.mkdir()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}/api"
     running: list[subprocess.Popen[bytes]] = []
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from mcp import Client
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page
 
 from callsheet.deployments.mcp.server import VIDEOS
-from tests.browser import find_browser
 from tests.mcp.conftest import OpenDesk, call, finished
 
 #: What a client does for a page in its frame: it answers, tells the tool's result, and calls tools.
@@ -38,16 +36,6 @@ SHEET = """id,title,topic,script
 a,One <b>bold</b>,Lighthouse,Here is the lighthouse.
 b,Two,Harbor,Here is the harbor.
 """
-
-
-@pytest.fixture
-async def chromium() -> AsyncIterator[Browser]:
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=find_browser(), args=["--no-sandbox"]
-        )
-        yield browser
-        await browser.close()
 
 
 async def opened(browser: Browser, client: Client, campaign: str, *, width: int = 1000) -> Page:

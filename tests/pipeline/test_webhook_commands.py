@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import socketserver
 import stat
 import threading
@@ -16,6 +15,7 @@ import pytest
 from tests.databases import take_ledger
 from tests.fixtures import sandbox_fixture
 from tests.programs import Desk, Finished, Sandbox
+from tests.web import free_port
 
 #: Nothing listens there: deliveries fail at once.
 NOWHERE = "http://127.0.0.1:9/hook"
@@ -264,9 +264,7 @@ def test_without_an_address_nothing_is_made(desk: Desk) -> None:
 
 
 def _with_address(folder: Path, service: Sandbox) -> Desk:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{bound.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     ours = {"CALLSHEET_RECEIVER": address, "CALLSHEET_WEBHOOK_URL": f"http://{address}"}
     return Desk(folder, {**service.environ, **ours})
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 from tests.browser import find_browser
 from tests.site.pages import DOCS, Prose, steps_of
 from tests.site.terminal import Reader
+from tests.web import free_port
 
 pytestmark = pytest.mark.merge
 
@@ -35,10 +35,8 @@ def test_the_tutorial_of_the_api(tmp_path: Path) -> None:
 
 @pytest.mark.prefect
 def test_the_tutorial_for_prefect_engineers(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    reader = Reader(tmp_path, {"PREFECT_HOME": str(tmp_path / "home")}, {"4200": port})
+    ports = {"4200": str(free_port())}
+    reader = Reader(tmp_path, {"PREFECT_HOME": str(tmp_path / "home")}, ports)
     follow("prefect", reader)
 
 

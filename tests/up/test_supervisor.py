@@ -25,7 +25,7 @@ from callsheet.tasks.runtime.settings import load_settings
 from tests.launcher import IMPORTS
 from tests.programs import ROOT
 from tests.up.conftest import Kept, keeping, until
-from tests.web import Quiet, serving
+from tests.web import Quiet, free_port, serving
 
 pytestmark = pytest.mark.merge
 
@@ -261,9 +261,7 @@ async def test_a_port_is_ours_before_the_program_is_there_and_while_it_is_starte
 
 
 async def test_a_program_in_trouble_that_answers_does_not_hang(kept: Kept) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     page = f"http://127.0.0.1:{port}/live"
     program = kept.program("board", ANSWERS.replace("PORT", str(port)), says=True)
     kept.watch.keep(replace(program, page=page))

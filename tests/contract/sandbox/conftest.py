@@ -9,7 +9,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,32 +104,31 @@ def _end(running: Running) -> None:
             stream.close()
 
 
+@contextmanager
+def _starting() -> Iterator[Start]:
+    """Yield what starts sandboxes, which end with the block."""
+    with ExitStack() as begun:
+
+        def start(*options: str, state: Path, env: dict[str, str] | None = None) -> Running:
+            running = _start(*options, state=state, env=env)
+            begun.callback(_end, running)
+            return running
+
+        yield start
+
+
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Start sandboxes with options of the test's own; they end with the test."""
-    begun: list[Running] = []
-
-    def one(*options: str, state: Path = tmp_path, env: dict[str, str] | None = None) -> Running:
-        begun.append(_start(*options, state=state, env=env))
-        return begun[-1]
-
-    yield one
-    for running in begun:
-        _end(running)
+    with _starting() as one:
+        yield partial(one, state=tmp_path)
 
 
 @pytest.fixture(scope="module")
 def begin() -> Iterator[Start]:
     """Start sandboxes that end with the module."""
-    begun: list[Running] = []
-
-    def one(*options: str, state: Path) -> Running:
-        begun.append(_start(*options, state=state))
-        return begun[-1]
-
-    yield one
-    for running in begun:
-        _end(running)
+    with _starting() as one:
+        yield one
 
 
 @pytest.fixture(scope="session")
@@ -142,9 +143,8 @@ def _shared(*options: str) -> Any:
 
     @pytest.fixture(scope="session")
     def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-        running = _start(*options, state=tmp_path_factory.mktemp("shared"))
-        yield running
-        _end(running)
+        with _starting() as one:
+            yield one(*options, state=tmp_path_factory.mktemp("shared"))
 
     return shared
 

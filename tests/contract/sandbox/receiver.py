@@ -15,8 +15,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.web import Quiet, serving
 
 WITHIN = 30.0
 
@@ -65,8 +67,8 @@ def status(number: int, **headers: str) -> Answer:
 class Receiver:
     """`answer` is what it does with the next request; `got` is what came, in order."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self) -> None:
+        self.url = ""
         self.got: list[Got] = []
         self.answer: Answer = status(200)
         self.arrived = threading.Condition()
@@ -91,29 +93,13 @@ class Receiver:
 def receiving() -> Iterator[Receiver]:
     """Run a receiver on a free port of this machine."""
 
-    class Door(BaseHTTPRequestHandler):
+    receiver = Receiver()
+
+    class Door(Quiet):
         def do_POST(self) -> None:
             receiver.take(self)
 
         do_GET = do_PUT = do_POST
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        request_queue_size = 128
-        daemon_threads = True
-
-        def handle_error(self, *_: object) -> None:
-            """A sender that leaves early is nothing to report."""
-
-    server = Server(("127.0.0.1", 0), Door)
-    receiver = Receiver(f"http://127.0.0.1:{server.server_port}")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
+    with serving(Door) as receiver.url:
         yield receiver
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

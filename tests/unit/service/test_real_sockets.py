@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 
 import pytest
 
@@ -13,6 +12,7 @@ from callsheet.tasks.runtime.errors import (
     OutcomeUnknown,
 )
 from callsheet.tasks.service import VideoService
+from tests.web import free_port
 
 BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'
 CREATED = {"data": {"id": "vid_1", "status": "generating"}, "error": None, "meta": {}}
@@ -45,11 +45,8 @@ async def test_a_connection_that_ends_under_a_post_is_told_and_not_repaired_in_s
 
 
 async def test_a_refused_connection_is_not_sent(connect):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
     with pytest.raises(NotSent) as caught:
-        await create(connect(f"http://127.0.0.1:{port}/api/v1"))
+        await create(connect(f"http://127.0.0.1:{free_port()}/api/v1"))
     assert caught.value.attempts == 3
     assert caught.value.sent == "no"
 
