@@ -48,8 +48,25 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         from callsheet.deployments.completion import complete
 
         complete()
+    _open_closed_streams()
     _escape_what_cannot_be_printed()
     sys.exit(execute(sys.argv[1:] if argv is None else argv))
+
+
+def _open_closed_streams() -> None:
+    """Lead standard streams that a person or a service manager closed (`>&-`) to nowhere.
+
+    Otherwise the next file that is opened, such as a video, gets the number of the closed stream,
+    and programs that we start write their messages into it.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The system gives the lowest number that is free.
+            opened = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(opened, True)
+            setattr(sys, name, os.fdopen(opened, "w" if number else "r", encoding="utf-8"))
 
 
 def _escape_what_cannot_be_printed() -> None:

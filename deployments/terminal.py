@@ -121,7 +121,7 @@ def plain(text: object) -> str:
 
 def at_terminal() -> bool:
     """Return whether someone sits here who can answer."""
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 async def consent(args: Namespace, question: str, *, what: str) -> str:

@@ -75,6 +75,21 @@ def test_output_that_cannot_be_written(
     assert "Exception ignored" not in ended.stderr
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("json", ["", "--json"])
+def test_streams_that_are_closed(ledger_url: str, closed: str, json: str) -> None:
+    ended = subprocess.run(
+        f'"{sys.executable}" -m callsheet.deployments.cli rows spring {json} {closed}',
+        env={**os.environ, "CALLSHEET_LEDGER": ledger_url, "PYTHONPATH": IMPORTS},
+        shell=True,
+        capture_output=True,
+        text=True,
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert bool(ended.stdout) == (">&-" not in closed.split())
+
+
 @pytest.mark.parametrize(
     ("name", "told"),
     [("", "is a folder"), ("no/x.csv", "there is no folder")],
