@@ -64,6 +64,9 @@ _DRIVERS = {
 def ledger_url(address: str) -> URL:
     """Return the address with the driver that Callsheet ships.
 
+    What follows `sqlite:///` is the path of a file and nothing else: a folder may have `?` in its
+    name, which would begin the parameters of other addresses.
+
     Raises LedgerError for anything that is neither SQLite nor PostgreSQL.
     """
     try:
@@ -84,11 +87,14 @@ def ledger_url(address: str) -> URL:
             f"the ledger cannot live in {backend}; nothing was spent",
             remedy="use a sqlite:/// or postgresql:// URL",
         )
-    if backend == "sqlite" and (not url.database or ":memory:" in url.database):
-        raise LedgerError(
-            "a ledger in memory would forget what was paid for; nothing was spent",
-            remedy="name a file: sqlite:////var/lib/callsheet/ledger.db",
-        )
+    if backend == "sqlite":
+        path = address.partition(":///")[2]
+        if not path or ":memory:" in path:
+            raise LedgerError(
+                "a ledger without a file would forget what was paid for; nothing was spent",
+                remedy="name a file: sqlite:////var/lib/callsheet/ledger.db",
+            )
+        url = URL.create(backend, database=path)
     return url.set(drivername=_DRIVERS[backend])
 
 

@@ -160,15 +160,26 @@ async def test_a_folder_is_not_a_ledger(tmp_path: Path):
     assert "cannot be opened" in str(await refusal(f"sqlite:///{tmp_path}"))
 
 
+@pytest.mark.parametrize("name", ["what now?", "a?mode=ro", "a#b", "a%20b", "ä 日本"])
+async def test_a_ledger_is_in_its_folder_whatever_the_name(tmp_path: Path, name: str):
+    (tmp_path / name).mkdir()
+    for _ in "twice":
+        async with await open_ledger(f"sqlite:///{tmp_path / name / 'ledger.db'}") as ledger:
+            await ledger.write(write_one)
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name / "ledger.db").exists()
+
+
 @pytest.mark.parametrize(
     ("address", "words"),
     [
         ("ledger.db", "not a database URL"),
         ("", "not a database URL"),
         ("mysql://h/d", "cannot live in mysql"),
-        ("sqlite://", "in memory"),
-        ("sqlite:///:memory:", "in memory"),
-        ("sqlite:///file::memory:?uri=true", "in memory"),
+        ("sqlite://", "without a file"),
+        ("sqlite://var/ledger.db", "without a file"),
+        ("sqlite:///:memory:", "without a file"),
+        ("sqlite:///file::memory:?uri=true", "without a file"),
     ],
 )
 async def test_an_address_that_cannot_be_a_ledger_is_refused(address: str, words: str):
