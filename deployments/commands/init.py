@@ -128,7 +128,7 @@ def _write_profile(args: Namespace, form: _Form) -> Path:
     store = form.answer(question, settings.store, _read_store)
     if form.may_write(path):
         service = _NO_SERVICE if base_url is None else f"base_url = {json.dumps(base_url)}"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(path.parent)
         _write(path, _PROFILE.format(name=args.profile, service=service, store=json.dumps(store)))
     if form.asks and base_url is not None and not _has_key(args.profile):
         _log_in(args.profile)
@@ -226,6 +226,16 @@ def _read_budget(said: str) -> Decimal:
     if not budget:
         raise ValueError(f'"{said}" is not an amount of credits; write it like 200')
     return budget
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(
+            f"the folder {path} cannot be made: {error.strerror}",
+            remedy="run in a folder that you may write to",
+        ) from error
 
 
 def _write(path: Path, text: str) -> None:

@@ -82,6 +82,16 @@ def test_with_a_key_it_asks_the_service_itself(desk: Desk, service: Sandbox, she
     assert plan.json["credits"]["budget"] == 100
 
 
+def test_a_folder_that_cannot_be_made_is_named(desk: Desk) -> None:
+    (desk.folder / "configs").write_text("")
+
+    made = desk.call("init", "--yes")
+
+    assert (made.status, made.err.partition(":")[2].partition(":")[0]) == (
+        2, " the folder configs/profiles cannot be made",
+    )  # fmt: skip
+
+
 @pytest.mark.always
 def test_no_file_is_replaced_without_asking(desk: Desk) -> None:
     (desk.folder / "configs" / "profiles").mkdir(parents=True)
