@@ -38,12 +38,16 @@ def main(args: Namespace) -> int:
         _show_take(found, one, console, price)
     console.print("\nhistory")
     for event in found.whole.events:
-        words = plain(event.words or "")
-        console.print(f"  {say_moment(event.at)}  {_step(event)}  {words}".rstrip())
+        console.print(_event_line(event))
     _show_details(found, console, whole=args.verbose)
     if args.json:
         print_json(redacted(explanation_document(found)))
     return 0
+
+
+def _event_line(event: ShownEvent) -> str:
+    words = plain(event.words or "")
+    return f"  {say_moment(event.at)}  {_step(event)}  {words}".rstrip()
 
 
 def _step(event: ShownEvent) -> str:
@@ -138,7 +142,7 @@ def _show_take(
         console.print(f"  {plain(_call(call))}")
     for event in found.events_of(take):
         if event.words:
-            console.print(f"  {say_moment(event.at)}  {plain(event.words)}")
+            console.print(_event_line(event))
     for file in one.video.files.values():
         console.print(f"  {file.kind} {plain(file.uri)} ({file.bytes} bytes)")
 

@@ -48,6 +48,11 @@ def test_a_page_holds_everything_and_no_markup_of_others(desk: Desk, campaign: s
     assert "it is 1 s long, 5 s were asked for" in page
 
 
+def test_a_row_explained_says_with_its_take_what_was_decided(desk: Desk, campaign: str) -> None:
+    told = desk.call("explain", campaign, "one").out
+    assert told.count("UTC  rejected  by ") == 2, "with its take, and in the history"
+
+
 def test_a_page_shows_the_chosen_videos(desk: Desk, campaign: str) -> None:
     words = ("-o", "videos.html", "--select", "language:en", "--json")
     assert desk.call("contact-sheet", campaign, *words).json["videos"] == 1
