@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from argparse import Namespace
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 
 from rich.console import Console
 
@@ -40,10 +42,11 @@ from callsheet.tasks.campaign.validity import check_not_taken_back, check_valid
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import released, waiting_lines
 from callsheet.tasks.ledger.values import NEEDS_PERSON
-from callsheet.tasks.runtime.errors import ConfigurationError, SpendRefused
+from callsheet.tasks.runtime.errors import ConfigurationError, MovedOn, SheetError, SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say, unsigned
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
+from callsheet.tasks.sheet.fetch import fetch
 from callsheet.tasks.values.amounts import count, in_credits
 from callsheet.tasks.webhooks.listener import check_address
 
@@ -123,8 +126,14 @@ class _AtTerminal(Approver):
         return plan
 
     async def approve(self, plan: Plan) -> Plan:
-        """Ask once, unless the answer was given beforehand; raise SpendRefused for a no."""
-        return plan.approved(await _approval(self._args, self._tolerance, plan))
+        """Ask once, unless the answer was given beforehand.
+
+        Raise SpendRefused for a no, and MovedOn for a sheet that was saved meanwhile: its old rows
+        would be paid for now, and the changed ones with the next run.
+        """
+        approved = plan.approved(await _approval(self._args, self._tolerance, plan))
+        await _check_sheet_unchanged(self._args.sheet, plan)
+        return approved
 
 
 @asynccontextmanager
@@ -186,6 +195,28 @@ async def _approval(args: Namespace, tolerance: Decimal, plan: Plan) -> str:
         return await consent(unasked, f"Retire {rows} that left the sheet?", what=f"{rows} are")
     question = f"Spend {credits}{more}, and retire {rows} that left the sheet?"
     return await consent(unasked, question, what=f"{credits} and {rows} to be retired are")
+
+
+async def _check_sheet_unchanged(address: str, plan: Plan) -> None:
+    """Raise MovedOn for a file that is not the sheet of the plan any more.
+
+    What can be read once, such as a pipe, and what has to be downloaded is what was read.
+    """
+    path = Path(address).expanduser()
+    if address == "-" or "://" in address or (path.exists() and not path.is_file()):
+        return
+    try:
+        found = await fetch(address)
+    except SheetError:
+        changed = "is not there any more"
+    else:
+        if hashlib.sha256(found.content).hexdigest() == plan.sheet_digest:
+            return
+        changed = "was changed"
+    raise MovedOn(
+        f"{address} {changed} since its plan was made; nothing was approved, nothing was spent",
+        remedy="run the same command again and check the new plan",
+    )
 
 
 def _later(plan: Plan) -> str:

@@ -7,6 +7,8 @@ import os
 import pty
 import signal
 import subprocess
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -49,6 +51,37 @@ def test_a_run(desk: Desk, service: Sandbox, name: str, how: tuple[str, ...]) ->
     assert "nothing was spent" in left[1]["error"]
     if how:
         assert _answer(desk, wanted, YES)[0] == 0
+
+
+@pytest.mark.merge
+@pytest.mark.parametrize(
+    ("text", "why", "ends"),
+    [
+        (simple_sheet(1).replace("Kettle", "Teapot"), "was changed", 4),
+        (simple_sheet(1), None, 0),
+        (None, "is not there any more", 4),
+    ],
+)
+def test_a_sheet_that_is_saved_while_the_question_is_open(
+    desk: Desk, service: Sandbox, name: str, text: str | None, why: str | None, ends: int
+) -> None:
+    sheet = desk.folder / desk.sheet(f"{name}.csv", simple_sheet(1))
+    before = service.calls().get("create", 0)
+
+    ended = _answer(
+        desk,
+        ("run", str(sheet), "--without-prefect"),
+        YES,
+        meanwhile=sheet.unlink if text is None else partial(sheet.write_text, text),
+    )
+
+    assert ended[0] == ends
+    if why is not None:
+        assert ended[1]["error"].endswith(
+            f"{why} since its plan was made; nothing was approved, nothing was spent"
+        )
+    assert service.calls().get("create", 0) == before + (ends == 0)
+    assert desk.rows(name)["r001"]["state"] == ("quoted" if ends else "delivered")
 
 
 @pytest.mark.merge
@@ -140,9 +173,14 @@ def test_hidden_rows_of_a_workbook(desk: Desk, name: str) -> None:
 
 
 def _answer(
-    desk: Desk, words: tuple[str, ...], *keys: bytes | None
+    desk: Desk,
+    words: tuple[str, ...],
+    *keys: bytes | None,
+    meanwhile: Callable[[], object] = bool,
 ) -> tuple[int, dict[str, Any], str]:
     """Run a command at a terminal and type `keys` at its questions; None interrupts it there.
+
+    `meanwhile` is called while a question is open.
 
     Returns the exit status, the document on stdout and what the terminal showed.
     """
@@ -161,6 +199,7 @@ def _answer(
         for asked, key in enumerate(keys, start=1):
             while shown.count(b"[y/N]") < asked:
                 shown += terminal.read(4096)
+            meanwhile()
             if key is None:
                 process.send_signal(signal.SIGINT)
             else:
