@@ -93,7 +93,8 @@ def _nobody() -> ProblemDetails:
         401,
         "this was used before, has run out, or never was",
         title="This login does not work",
-        remedy="ask an admin of the board to invite you again, or run `callsheet board`",
+        remedy="ask the person who sent it for a new one; on the machine of the board, "
+        "`callsheet board` prints a new login",
     )
 
 
