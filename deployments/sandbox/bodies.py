@@ -199,3 +199,9 @@ class CharacterSwap(_Clip):
 
 
 ClipBody = ImageToVideo | TalkingAvatar | CharacterSwap
+#: What each operation takes that makes a clip.
+CLIPS: dict[str, type[ClipBody]] = {
+    "image-to-video": ImageToVideo,
+    "talking-avatar": TalkingAvatar,
+    "character-swap": CharacterSwap,
+}

@@ -7,7 +7,16 @@ import secrets
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetJsonSchemaHandler,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 from starlette.responses import JSONResponse, Response
 
 
@@ -102,6 +111,21 @@ class RequestBody(BaseModel):
                 if value is None and name not in MAY_BE_NULL:
                     raise ValueError(f"{name} is null; leave it out instead")
         return said
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Describe it as it is read: what may be left out may not be null for that."""
+        described = handler.resolve_ref_schema(handler(core))
+        for name, member in described["properties"].items():
+            kinds = [one for one in member.get("anyOf", ()) if one != {"type": "null"}]
+            if kinds and name not in MAY_BE_NULL:
+                member.pop("anyOf")
+                member.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})
+            if member.get("default", ...) is None:
+                member.pop("default")
+        return described
 
 
 AnyBody = TypeVar("AnyBody", bound=RequestBody)

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import compile_path
@@ -22,7 +22,6 @@ from starlette.types import Receive, Scope, Send
 from callsheet.deployments.sandbox.auth.keys import ApiKey
 from callsheet.deployments.sandbox.container import Container
 from callsheet.deployments.sandbox.envelope import (
-    MAY_BE_NULL,
     Meta,
     Refusal,
     RefusedCall,
@@ -227,12 +226,13 @@ async def description(_: Call) -> Response:
 def document() -> dict[str, Any]:
     """Write the OpenAPI document, when it is first asked for."""
     shown = [one for one in OPERATIONS if one.answer or one.responses or one.extra]
-    answers = [one.answer for one in shown if one.answer]
-    models: dict[type[BaseModel], None] = dict.fromkeys([Meta, RefusedEnvelope, *answers])
-    _, schemas = models_json_schema(
-        [(model, "serialization") for model in models],
-        ref_template="#/components/schemas/{model}",
-    )
+    answers: list[type[BaseModel]] = [Meta, RefusedEnvelope]
+    answers += [one.answer for one in shown if one.answer]
+    models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        (model, "serialization") for model in dict.fromkeys(answers)
+    ]
+    models += [(one.body, "validation") for one in shown if one.body]
+    _, schemas = models_json_schema(models, ref_template="#/components/schemas/{model}")
     paths: dict[str, dict[str, Any]] = {}
     for one in shown:
         paths.setdefault(one.path, {})[one.method.lower()] = _described(one)
@@ -268,12 +268,12 @@ def _described(one: Operation) -> dict[str, Any]:
                 responses["429"]["headers"] = {"Retry-After": RETRY_AFTER}
     needs = f" Needs the `{one.scope}` scope." if one.scope not in (None, PUBLIC) else ""
     about = f"{(one.act.__doc__ or '').strip()}{needs}"
-    body = _described_body(one.body, optional=one.optional) if one.body else {}
+    body = {"required": not one.optional, **_json(_reference(one.body))} if one.body else {}
     security: list[dict[str, list[str]]] = [] if one.scope == PUBLIC else [{"key": []}]
     return {
         "operationId": one.name, "summary": one.name, "description": about,
         "parameters": parameters, "responses": responses, "security": security,
-        **body, **one.extra,
+        **({"requestBody": body} if body else {}), **one.extra,
     }  # fmt: skip
 
 
@@ -289,7 +289,11 @@ def _refusals(one: Operation) -> set[int]:
 
 
 def _response(about: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"description": about, "content": {"application/json": {"schema": schema}}}
+    return {"description": about, **_json(schema)}
+
+
+def _json(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"content": {"application/json": {"schema": schema}}}
 
 
 def _reference(model: type[BaseModel]) -> dict[str, Any]:
@@ -299,34 +303,3 @@ def _reference(model: type[BaseModel]) -> dict[str, Any]:
 def _enveloped(data: type[BaseModel]) -> dict[str, Any]:
     members = {"data": _reference(data), "error": {"type": "null"}, "meta": _reference(Meta)}
     return {"type": "object", "properties": members, "required": list(members)}
-
-
-def _described_body(kind: type[RequestBody], *, optional: bool) -> dict[str, object]:
-    schema = kind.model_json_schema()
-    schema = _without_nulls(_inlined(schema, schema.pop("$defs", {})))
-    content = {"application/json": {"schema": schema}}
-    return {"requestBody": {"required": not optional, "content": content}}
-
-
-def _inlined(said: Any, named: Mapping[str, Any]) -> Any:
-    """Write out what a schema only refers to: it will stand where its names mean nothing."""
-    if isinstance(said, list):
-        return [_inlined(one, named) for one in said]
-    if not isinstance(said, dict):
-        return said
-    if "$ref" in said:
-        return _inlined(named[said["$ref"].rpartition("/")[2]], named)
-    return {name: _inlined(one, named) for name, one in said.items()}
-
-
-def _without_nulls(schema: dict[str, Any]) -> dict[str, Any]:
-    """Write a schema as the body is read: what may be left out may not be null for that."""
-    for name, said in schema.get("properties", {}).items():
-        kinds = [one for one in said.get("anyOf", ()) if one != {"type": "null"}]
-        if kinds and name not in MAY_BE_NULL:
-            said.pop("anyOf")
-            said.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})
-        if said.get("default", ...) is None:
-            said.pop("default")
-        _without_nulls(said)
-    return schema

@@ -43,11 +43,6 @@ def _header(value: object) -> str:
     return text
 
 
-def _about(words: str, **rules: Any) -> Any:
-    """Describe a member: what it must be, in words and in rules."""
-    return Field(description=words, **rules)
-
-
 Number = Annotated[float, Field(allow_inf_nan=False)]
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
 Header = Annotated[NonEmpty | int | Number, AfterValidator(_header)]
@@ -67,32 +62,30 @@ class Fault(BaseModel):
 
     on: str
     do: str
-    nth: Annotated[
-        Any,
-        PlainValidator(_spans),
-        _about('a number from 1, a span such as "3-5", or a list of them'),
-    ] = ()
-    every: Annotated[int | None, _about("a whole number from 1", ge=1)] = None
-    chance: Annotated[Number | None, _about("a number from 0 to 1", ge=0, le=1)] = None
-    seed: Annotated[int, _about("a whole number from 0", ge=0)] = 0
-    per: Annotated[Literal["video"] | None, _about('"video"')] = None
-    seconds: Annotated[Number, _about("a number of seconds from 0", ge=0)] = 0.0
-    status: Annotated[int, _about("a status from 200 to 599", ge=200, le=599)] = 500
-    code: Annotated[NonEmpty | None, _about("a word")] = None
-    message: Annotated[NonEmpty | None, _about("a sentence")] = None
-    retryable: Annotated[bool | None, _about("true or false")] = None
-    html: Annotated[bool, _about("true or false")] = False
-    retry_after: Annotated[
-        Header | None, _about("seconds, or the text of the header as it is to be sent")
-    ] = None
-    retry_after_date: Annotated[Number | None, _about("seconds from now, sent as a date")] = None
-    clock_skew: Annotated[Number | None, _about("seconds that the service's clock is ahead")] = None
-    framing: Annotated[Framing, _about("length, chunked or close")] = "length"
-    close: Annotated[bool, _about("true or false")] = False
-    bytes: Annotated[int, _about("a whole number from 1", ge=1)] = 1
-    location: Annotated[Header | None, _about("an address")] = None
-    set: Annotated[dict[str, Any], _about("members and their values")] = {}
-    remove: Annotated[list[NonEmpty], _about("a list of names of members")] = []
+    nth: Annotated[Any, PlainValidator(_spans)] = Field(
+        (), description='a number from 1, a span such as "3-5", or a list of them'
+    )
+    every: int | None = Field(None, ge=1, description="a whole number from 1")
+    chance: Number | None = Field(None, ge=0, le=1, description="a number from 0 to 1")
+    seed: int = Field(0, ge=0, description="a whole number from 0")
+    per: Literal["video"] | None = Field(None, description='"video"')
+    seconds: Number = Field(0.0, ge=0, description="a number of seconds from 0")
+    status: int = Field(500, ge=200, le=599, description="a status from 200 to 599")
+    code: NonEmpty | None = Field(None, description="a word")
+    message: NonEmpty | None = Field(None, description="a sentence")
+    retryable: bool | None = Field(None, description="true or false")
+    html: bool = Field(False, description="true or false")
+    retry_after: Header | None = Field(
+        None, description="seconds, or the text of the header as it is to be sent"
+    )
+    retry_after_date: Number | None = Field(None, description="seconds from now, sent as a date")
+    clock_skew: Number | None = Field(None, description="seconds that the service's clock is ahead")
+    framing: Framing = Field("length", description="length, chunked or close")
+    close: bool = Field(False, description="true or false")
+    bytes: int = Field(1, ge=1, description="a whole number from 1")
+    location: Header | None = Field(None, description="an address")
+    set: dict[str, Any] = Field({}, description="members and their values")
+    remove: list[NonEmpty] = Field([], description="a list of names of members")
 
     def strikes(self, call: int, subject: str) -> bool:
         """Say whether this call is struck; the same seed gives the same answers every time."""

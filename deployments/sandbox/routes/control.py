@@ -7,6 +7,8 @@ No key is asked for: only this machine can reach them.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from inspect import isawaitable
 from sqlite3 import Connection
 from typing import Annotated
 
@@ -24,6 +26,9 @@ from callsheet.deployments.sandbox.operations import Call, public
 from callsheet.deployments.sandbox.video import Report
 from callsheet.deployments.sandbox.webhooks import webhook
 
+#: Where they are.
+OWN = "/_sandbox/"
+
 
 class ApproveCode(RequestBody):
     """Yes with these scopes, by default all that the program asked for; or no."""
@@ -34,45 +39,37 @@ class ApproveCode(RequestBody):
     scopes: list[str] | None = None
 
 
-@public("", "GET", "/_sandbox/charges")
-async def charge_log(call: Call) -> Response:
-    """Give the whole charge log."""
-    return JSONResponse(await call.run(accounting.charge_log))
+#: What can be looked at, by where it is.
+LOOKS: dict[str, Callable[[Call], object]] = {
+    "charges": lambda call: call.run(accounting.charge_log),
+    "reports": lambda call: call.run(_reports),
+    "calls": lambda call: call.service.calls,
+    "webhooks": lambda call: call.run(webhook.counts),
+    "faults": lambda call: call.service.faults.listed(),
+    "faults/log": lambda call: call.service.faults.log(),
+    "faults/kinds": lambda _: listed_kinds(),
+    "pending": lambda call: call.run(_pending, now=call.now),
+}
 
 
-@public("", "GET", "/_sandbox/reports")
-async def reports_kept(call: Call) -> Response:
-    """Give every report."""
-    kept = [one.model_dump(mode="json") for one in await call.run(every, Report)]
-    return JSONResponse([{**one, "time": one["created_at"]} for one in kept])
+async def look(call: Call) -> Response:
+    """Show one of them."""
+    said = LOOKS[call.operation.path.removeprefix(OWN)](call)
+    return JSONResponse(await said if isawaitable(said) else said)
 
 
-@public("", "GET", "/_sandbox/calls")
-async def call_counts(call: Call) -> Response:
-    """Say how often each operation was called."""
-    return JSONResponse(dict(call.service.calls))
+for _name in LOOKS:
+    public("", "GET", f"{OWN}{_name}")(look)
 
 
-@public("", "DELETE", "/_sandbox/list")
+@public("", "DELETE", f"{OWN}list")
 async def empty_list(call: Call) -> Response:
     """Take every video off the list of videos."""
     call.service.unlisted = await call.run(video.newest)
     return JSONResponse({"unlisted": call.service.unlisted})
 
 
-@public("", "GET", "/_sandbox/webhooks")
-async def webhook_counts(call: Call) -> Response:
-    """Say what is pending, and how deliveries ended."""
-    return JSONResponse(await call.run(webhook.counts))
-
-
-@public("", "GET", "/_sandbox/faults")
-async def planned_faults(call: Call) -> Response:
-    """List the plan of faults."""
-    return JSONResponse(call.service.faults.listed())
-
-
-@public("", "POST", "/_sandbox/faults")
+@public("", "POST", f"{OWN}faults")
 async def plan_faults(call: Call) -> Response:
     """Add one fault or a list of them to the plan."""
     try:
@@ -85,8 +82,8 @@ async def plan_faults(call: Call) -> Response:
         raise Refusal(400, "invalid_fault", str(refusal)) from None
 
 
-@public("", "DELETE", "/_sandbox/faults")
-@public("", "DELETE", "/_sandbox/faults/{number}")
+@public("", "DELETE", f"{OWN}faults")
+@public("", "DELETE", OWN + "faults/{number}")
 async def clear_faults(call: Call) -> Response:
     """Take all faults out of the plan, or the one with this number."""
     number = call.path.get("number")
@@ -97,28 +94,7 @@ async def clear_faults(call: Call) -> Response:
     return JSONResponse({"cleared": call.service.faults.clear(int(number))})
 
 
-@public("", "GET", "/_sandbox/faults/log")
-async def fault_log(call: Call) -> Response:
-    """Give every strike there was."""
-    return JSONResponse(call.service.faults.log())
-
-
-@public("", "GET", "/_sandbox/faults/kinds")
-async def fault_kinds(_: Call) -> Response:
-    """List everything that can be planned."""
-    return JSONResponse(listed_kinds())
-
-
-@public("", "GET", "/_sandbox/pending")
-async def pending(call: Call) -> Response:
-    """List the user codes that wait for a person."""
-    waiting = await call.run(login.waiting, now=call.now)
-    return JSONResponse(
-        [{**_shown(one), "expires_in": one.expires_at - call.now} for one in waiting]
-    )
-
-
-@public("", "POST", "/_sandbox/approve", body=ApproveCode)
+@public("", "POST", f"{OWN}approve", body=ApproveCode)
 async def approve(call: Call) -> Response:
     """Answer a user code without a browser."""
     said: ApproveCode = call.body
@@ -133,6 +109,15 @@ def _answer(db: Connection, said: ApproveCode, *, now: float) -> Approval:
     email = said.email or approval.email or ""
     granted = approval.scopes if said.scopes is None else said.scopes
     return login.answer(db, user_code, email, granted if said.approve else (), now=now)
+
+
+def _reports(db: Connection) -> list[dict[str, object]]:
+    return [one.model_dump(mode="json") for one in every(db, Report)]
+
+
+def _pending(db: Connection, *, now: float) -> list[dict[str, object]]:
+    waiting = login.waiting(db, now=now)
+    return [{**_shown(one), "expires_in": one.expires_at - now} for one in waiting]
 
 
 def _shown(approval: Approval) -> dict[str, object]:

@@ -20,14 +20,12 @@ from callsheet.deployments.sandbox.answers import (
     list_of,
 )
 from callsheet.deployments.sandbox.bodies import (
+    CLIPS,
     ChangeVoice,
-    CharacterSwap,
     CreateVideo,
     ExportAgain,
-    ImageToVideo,
     PatchVideo,
     RegenerateScene,
-    TalkingAvatar,
 )
 from callsheet.deployments.sandbox.envelope import Refusal, invalid
 from callsheet.deployments.sandbox.lifecycle import create_clip
@@ -122,22 +120,13 @@ async def cancel(call: Call) -> Video:
     return stopped.at(call.now)
 
 
-@paid("image-to-video", "/videos/image-to-video", "ai", body=ImageToVideo)
-async def image_to_video(call: Call) -> Video:
-    """Animate one image into a clip of 5 or 10 seconds."""
+async def clip(call: Call) -> Video:
+    """Make a clip from the caller's own picture or footage."""
     return await _begin(call, create_clip, call.body, new_video_id())
 
 
-@paid("talking-avatar", "/videos/talking-avatar", "ai", body=TalkingAvatar)
-async def talking_avatar(call: Call) -> Video:
-    """Let the caller's own recorded clip speak a new script."""
-    return await _begin(call, create_clip, call.body, new_video_id())
-
-
-@paid("character-swap", "/videos/character-swap", "ai", body=CharacterSwap)
-async def character_swap(call: Call) -> Video:
-    """Swap the person in a clip, for 3 to 60 seconds."""
-    return await _begin(call, create_clip, call.body, new_video_id())
+for _name, _body in CLIPS.items():
+    paid(_name, f"/videos/{_name}", "ai", body=_body)(clip)
 
 
 async def _begin(call: Call, act: Callable[..., Video], *said: object) -> Video:
