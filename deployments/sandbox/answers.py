@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, create_model
 
+from callsheet.deployments.sandbox.auth.keys import KeyShown
 from callsheet.deployments.sandbox.database import Moment
 from callsheet.deployments.sandbox.video import RenderShown, Status, Video
 
@@ -93,18 +94,8 @@ class Organization(BaseModel):
     name: str
 
 
-class KeyRecord(BaseModel):
-    """The key of this request; its value is never shown."""
-
-    id: str
-    name: str
-    scopes: list[str]
-    created_at: Moment
-    expires_at: Moment | None
-
-
 class Me(BaseModel):
     """Whose key this is."""
 
     organization: Organization
-    key: KeyRecord
+    key: KeyShown

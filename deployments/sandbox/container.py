@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections import Counter
-from collections.abc import Callable
 
 from callsheet.deployments.sandbox.accounting import Limit
 from callsheet.deployments.sandbox.auth.keys import Keyring
@@ -22,41 +20,28 @@ from callsheet.deployments.sandbox.webhooks.dispatcher import Dispatcher
 class Container:
     """One sandbox: its state, its keys and its render pool."""
 
-    def __init__(self, options: Options, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, options: Options) -> None:
         videos = options.state / "videos"
         try:
             videos.mkdir(parents=True, exist_ok=True)
             given = options.key_file.read_text("utf-8").strip() if options.key_file else None
-            self.keyring = Keyring(options.state / "keys.json", given=given, now=now)
+            self.keyring = Keyring(options.state / "keys.json", given=given)
             self.database = Database(options.state / "state.sqlite3", credits=options.credits)
         except (OSError, KeyError, ValueError, sqlite3.Error) as error:
             raise OptionRefused(_trouble(options, error)) from error
         self.options = options
         self.videos = videos
-        self.now = now
         self.links = Links(self.keyring.signing, options.time_scale)
         self.lifetimes = Lifetimes(options.time_scale)
         rate, spend, form = options.rate, options.spend_limit, options.retry_after
         self.rate = Limit(rate, options.rate_window, "rate_limited", "calls", form)
         self.spending = Limit(spend, options.spend_window, "spend_limited", "credits", form)
-        self.render_pool = RenderPool(
-            self.database,
-            videos,
-            instant=options.render == "instant",
-            now=now,
-            strike=lambda video: self.faults.strike("render", video=video),
-            ready=lambda: self.webhooks.wake(),
-        )
         self.calls: Counter[str] = Counter()
         #: Videos up to this one are not listed.
         self.unlisted = 0
         self.faults = Faults(options.state / "faults.jsonl")
-        self.webhooks = Dispatcher(
-            self.database,
-            options,
-            strike=lambda video: self.faults.strike("webhook", video=video),
-            now=now,
-        )
+        self.webhooks = Dispatcher(self.database, options, self.faults)
+        self.render_pool = RenderPool(self.database, options, self.faults, self.webhooks)
         self.origin = ""
 
     async def open(self) -> None:

@@ -254,7 +254,7 @@ def _scenes(video: Video) -> list[Scene]:
     seconds = video.duration_seconds
     if video.kind in ("image-to-video", "character-swap"):
         said = video.narration or ""
-        return [Scene(number=1, narration=said, visual="", start=0.0, end=float(seconds))]
+        return [Scene(number=1, narration=said, start=0.0, end=float(seconds))]
     return scenes_of(
         script=video.script, tool=video.tool, fields=video.fields, title=video.title,
         topic=video.topic, duration=seconds,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 from callsheet.deployments.sandbox import accounting
 from callsheet.deployments.sandbox.database import Database, every, find, put
 from callsheet.deployments.sandbox.faults.fault import Fault
+from callsheet.deployments.sandbox.faults.planned import Faults
 from callsheet.deployments.sandbox.files import (
     RenderFailed,
     add_manifest,
@@ -26,6 +28,7 @@ from callsheet.deployments.sandbox.files import (
     sha256_of,
 )
 from callsheet.deployments.sandbox.mp4.script import Scene
+from callsheet.deployments.sandbox.options import Options
 from callsheet.deployments.sandbox.video import (
     CANCELLED,
     COMPLETED,
@@ -36,6 +39,7 @@ from callsheet.deployments.sandbox.video import (
     Video,
     render_of,
 )
+from callsheet.deployments.sandbox.webhooks.dispatcher import Dispatcher
 from callsheet.deployments.sandbox.webhooks.webhook import READY, emit
 
 
@@ -107,28 +111,16 @@ _CHANGES: Mapping[str, Callable[[Path], None]] = {"corrupt": damage, "ai-mark": 
 
 
 class RenderPool:
-    """Makes videos in the background.
-
-    `strike` says what is to go wrong with the render of a video, if anything; `ready` is called
-    after a video was finished and that is on the disk.
-    """
+    """Makes the videos of a sandbox in the background."""
 
     def __init__(
-        self,
-        database: Database,
-        videos: Path,
-        *,
-        instant: bool,
-        now: Callable[[], float],
-        strike: Callable[[str], Fault | None],
-        ready: Callable[[], None],
+        self, database: Database, options: Options, faults: Faults, webhooks: Dispatcher
     ) -> None:
         self._database = database
-        self._videos = videos
-        self._instant = instant
-        self._now = now
-        self._strike = strike
-        self._ready = ready
+        self._videos = options.state / "videos"
+        self._instant = options.render == "instant"
+        self._faults = faults
+        self._webhooks = webhooks
         self._desks = asyncio.Semaphore(os.cpu_count() or 1)
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._samples: dict[str, asyncio.Task[None]] = {}
@@ -142,7 +134,8 @@ class RenderPool:
 
     def begin(self, video: Video) -> None:
         """Start the render of a video that was just moved to generating."""
-        self._keep(video.id, self._produce(video, self._strike(video.id)))
+        strikes = self._faults.strike("render", video=video.id)
+        self._keep(video.id, self._produce(video, strikes))
 
     def stop(self, video_id: str) -> None:
         """Stop the render of a video, if one is under way."""
@@ -194,15 +187,15 @@ class RenderPool:
             sha256 = await asyncio.to_thread(sha256_of, self._videos / file)
         except (RenderFailed, OSError) as error:
             reason = str(error)
-            await self._database.run(fail, video, reason=reason, now=self._now())
+            await self._database.run(fail, video, reason=reason, now=time.time())
             return
         await self._until(render.due_at)
-        size, now = (self._videos / file).stat().st_size, self._now()
+        size, now = (self._videos / file).stat().st_size, time.time()
         if await self._database.run(finish, video, file=file, sha256=sha256, size=size, now=now):
-            self._ready()
+            self._webhooks.wake()
 
     async def _until(self, moment: float) -> None:
-        await asyncio.sleep(max(0.0, moment - self._now()))
+        await asyncio.sleep(max(0.0, moment - time.time()))
 
     async def _make(self, plan: Video, *, own: bool) -> str:
         """Make the file of a render; give its name.
@@ -233,7 +226,7 @@ class RenderPool:
 
 
 def _sample_plan(aspect_ratio: str) -> Video:
-    scene = Scene(number=1, narration="A video made at once.", visual="", start=0.0, end=1.0)
+    scene = Scene(number=1, narration="A video made at once.", start=0.0, end=1.0)
     return Video(
         id="vid_sample", number=len(aspect_ratio), status=GENERATING, title="Sample", render=1,
         aspect_ratio=aspect_ratio, duration_seconds=1, scenes=[scene], created_at=0, updated_at=0,

@@ -10,12 +10,14 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from importlib import import_module
 from importlib.util import find_spec
 
 import uvicorn
 from starlette.types import ASGIApp
 
+# Each declares its operations.
+from callsheet.deployments.sandbox.auth import pages, programs  # noqa: F401
+from callsheet.deployments.sandbox.auth.keys import SCOPES
 from callsheet.deployments.sandbox.container import Container
 from callsheet.deployments.sandbox.dialect import Dialect
 from callsheet.deployments.sandbox.faults.layer import FaultLayer
@@ -23,12 +25,13 @@ from callsheet.deployments.sandbox.faults.planned import FaultRefused, read_scri
 from callsheet.deployments.sandbox.faults.struck import ShowingProtocol
 from callsheet.deployments.sandbox.operations import OPERATIONS, Operations
 from callsheet.deployments.sandbox.options import OptionRefused, Options
-
-#: Each declares its operations.
-PARTS = (
-    *("routes.videos", "routes.video_files", "routes.catalog", "routes.control"),
-    *("auth.programs", "auth.pages"),
+from callsheet.deployments.sandbox.routes import (  # noqa: F401
+    catalog,
+    control,
+    video_files,
+    videos,
 )
+
 #: An installation that only ever works with a real service has no use for it.
 NO_ENCODER = (
     "The encoder that the sandbox makes videos with is not installed: pip install "
@@ -143,14 +146,14 @@ def _origin(listening: socket.socket) -> str:
 
 
 def _announce(container: Container) -> None:
-    keys, origin = container.keyring, container.origin
+    keys, origin = container.keyring.fixed, container.origin
     if container.options.json_:
         said = {
             "base_url": f"{origin}/api/v1",
             "auth_url": origin,
             "mcp_url": f"{origin}/mcp",
-            "api_key": keys.all_scopes,
-            "keys": keys.by_scope,
+            "api_key": keys["all"],
+            "keys": {scope: keys[scope] for scope in SCOPES},
         }
         print(json.dumps(said), flush=True)
         return
@@ -166,7 +169,7 @@ def _announce(container: Container) -> None:
         "",
         f"export CALLSHEET_BASE_URL={origin}/api/v1",
         f"export CALLSHEET_AUTH_URL={origin}",
-        f"export CALLSHEET_API_KEY={keys.all_scopes}",
+        f"export CALLSHEET_API_KEY={keys['all']}",
         "",
         f"Programs are let in at {origin}/device.",
         sep="\n",
@@ -176,8 +179,6 @@ def _announce(container: Container) -> None:
 
 def create_app(container: Container) -> ASGIApp:
     """Put the service together around one container."""
-    for part in PARTS:
-        import_module(f"callsheet.deployments.sandbox.{part}")
     operations = Operations(container, OPERATIONS)
     container.faults.operations = operations.names
     app: ASGIApp = operations

@@ -97,14 +97,14 @@ def test_it_takes_any_loopback_address(host: str) -> None:
 
 
 def test_captions_cannot_be_broken_from_inside() -> None:
-    scene = Scene(number=1, narration="a --> b <i>c</i> & d", visual="", start=0.0, end=2.0)
+    scene = Scene(number=1, narration="a --> b <i>c</i> & d", start=0.0, end=2.0)
     text = caption_file([scene], "vtt")
     assert text.count("-->") == 1
     assert "<" not in text
 
 
 def test_captions_of_a_long_scene_come_in_cues_of_two_lines() -> None:
-    scene = Scene(number=1, narration="word " * 60, visual="", start=1.0, end=9.0)
+    scene = Scene(number=1, narration="word " * 60, start=1.0, end=9.0)
     blocks = caption_file([scene], "srt").strip().split("\n\n")
     assert len(blocks) > 2
     assert all(len(block.split("\n")) <= 4 for block in blocks)

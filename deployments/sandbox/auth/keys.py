@@ -8,10 +8,10 @@ import json
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from callsheet.deployments.sandbox.database import Database, Document, every, put
+from callsheet.deployments.sandbox.database import Database, Document, Moment, every, put
 from callsheet.deployments.sandbox.envelope import Refusal
 
 SCOPES = ("read", "write", "ai")
@@ -29,14 +29,19 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-class ApiKey(Document):
-    """A key of the organization. Moments are Unix seconds; without `expires_at` it has no end."""
+class KeyShown(Document):
+    """A key as its owner sees it, without its value; without `expires_at` it has no end."""
 
-    digest: str
     name: str
     scopes: tuple[str, ...]
-    created_at: float
-    expires_at: float | None = None
+    created_at: Moment
+    expires_at: Moment | None = None
+
+
+class ApiKey(KeyShown):
+    """A key of the organization as it is kept."""
+
+    digest: str
     revoked_at: float | None = None
 
     def is_good(self, now: float) -> bool:
@@ -72,40 +77,28 @@ class Keyring:
     The key that holds all of them may be `given`.
     """
 
-    def __init__(
-        self, path: Path, *, given: str | None = None, now: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, path: Path, *, given: str | None = None) -> None:
         if not path.exists():
             made = {name: new_secret("mav") for name in FIXED}
             _write(path, {**made, "signing": secrets.token_hex(32)})
-        self._fixed: dict[str, str] = json.loads(path.read_text("utf-8"))
-        self.signing = bytes.fromhex(self._fixed.pop("signing"))
+        #: The values of the fixed keys, by what they hold.
+        self.fixed: dict[str, str] = json.loads(path.read_text("utf-8"))
+        self.signing = bytes.fromhex(self.fixed.pop("signing"))
         if given:
-            self._fixed["all"] = given
+            self.fixed["all"] = given
         self._path = path
-        self._now = now
         self._keys: dict[str, ApiKey] = {}
-
-    @property
-    def all_scopes(self) -> str:
-        """The fixed key that holds every scope."""
-        return self._fixed["all"]
-
-    @property
-    def by_scope(self) -> dict[str, str]:
-        """The fixed keys that hold one scope each."""
-        return {scope: self._fixed[scope] for scope in SCOPES}
 
     async def open(self, database: Database) -> None:
         """Learn every key from the state; a fixed key that was revoked is made again."""
         for key in await database.run(every, ApiKey):
             self.put(key)
-        for name, value in self._fixed.items():
+        for name, value in self.fixed.items():
             key_of_name = self.find(value)
             if key_of_name is not None and key_of_name.revoked_at is not None:
-                self._fixed[name] = new_secret("mav")
-                _write(self._path, {**self._fixed, "signing": self.signing.hex()})
-        missing = [name for name, value in self._fixed.items() if self.find(value) is None]
+                self.fixed[name] = new_secret("mav")
+                _write(self._path, {**self.fixed, "signing": self.signing.hex()})
+        missing = [name for name, value in self.fixed.items() if self.find(value) is None]
         # All in one transaction: each alone would be flushed to the disk by itself.
         for key in await database.run(self._issue_fixed, missing):
             self.put(key)
@@ -125,8 +118,7 @@ class Keyring:
             raise _unauthorized("is missing", fault="")
         if kind.lower() != "bearer" or key is None:
             raise _unauthorized("is not valid")
-        now = self._now()
-        if not key.is_good(now):
+        if not key.is_good(time.time()):
             raise _unauthorized("has expired" if key.revoked_at is None else "was revoked")
         if scope is not None and scope not in key.scopes:
             message = f"This key lacks the {scope} scope; issue a key that holds it."
@@ -140,12 +132,12 @@ class Keyring:
     async def revoke(self, database: Database, key: ApiKey | None) -> None:
         """Take a key back for good: on the disk first, then for every request from now on."""
         if key is not None and key.revoked_at is None:
-            self.put(await database.run(put, key.changed(revoked_at=self._now())))
+            self.put(await database.run(put, key.changed(revoked_at=time.time())))
 
     def _issue_fixed(self, db: sqlite3.Connection, names: Sequence[str]) -> list[ApiKey]:
         return [
             issue_key(db, name=f"Printed at the start ({name})", scopes=FIXED[name],
-                      value=self._fixed[name], now=self._now())[0]
+                      value=self.fixed[name], now=time.time())[0]
             for name in names
         ]  # fmt: skip
 

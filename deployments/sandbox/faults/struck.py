@@ -13,7 +13,8 @@ import json
 import os
 import socket
 import struct
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from email.utils import formatdate
 from http import HTTPStatus
@@ -100,7 +101,6 @@ class Answer:
 class Service(Protocol):
     """What faults need of the service that they strike."""
 
-    now: Callable[[], float]
     links: Links
 
     async def forget_key(self, key: str | None) -> None:
@@ -135,7 +135,7 @@ class StruckCall:
 
     async def give_raw(self, answer: Answer, *, clock_skew: float = 0.0) -> None:
         """Answer with exactly these headers and a clock of one's own, then close."""
-        self.write(answer.head(clock=self.service.now() + clock_skew) + answer.body)
+        self.write(answer.head(clock=time.time() + clock_skew) + answer.body)
         await self.drop()
 
     @property

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 NARRATION = ("narration", "text", "voiceover", "dialogue", "line", "content")
-VISUAL = ("visual", "visuals", "image", "shot", "description")
-
+#: Members of a scene that hold its words, the most likely one first.
+OF_A_SCENE = (*NARRATION, "visual", "visuals", "image", "shot", "description")
 CLOSING = "call_to_action"
 CAPTION_TYPES = {"srt": "application/x-subrip", "vtt": "text/vtt"}
 LINE_LENGTH = 42
@@ -30,7 +30,6 @@ class Scene(BaseModel):
 
     number: int
     narration: str
-    visual: str
     start: float
     end: float
     take: int = 0
@@ -52,29 +51,27 @@ def scenes_of(
         said = list(_from_script(script))
     else:
         said = _from_fields(tool or "video", fields or {}, title, topic, duration)
-    return _timed(said or [(title or topic or "Untitled", "")], duration)
+    return _timed(said or [title or topic or "Untitled"], duration)
 
 
-def _from_script(script: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+def _from_script(script: Mapping[str, object]) -> Iterator[str]:
     listed = script.get("scenes")
     if isinstance(listed, list) and listed:
         for scene in listed:
             if isinstance(scene, Mapping):
-                visual = _first(scene, VISUAL)
-                narration = _first(scene, NARRATION) or visual or " ".join(_words_in(scene))
-                yield narration, "" if narration == visual else visual
+                yield _first(scene, OF_A_SCENE) or " ".join(_words_in(scene))
             elif str(scene).strip():
-                yield str(scene).strip(), ""
+                yield str(scene).strip()
         return
     text = _first(script, ("text", *NARRATION)) or "\n\n".join(_words_in(script))
     for part in re.split(r"\n\s*\n", text):
         if part.strip():
-            yield " ".join(part.split()), ""
+            yield " ".join(part.split())
 
 
 def _from_fields(
     tool: str, fields: Mapping[str, object], title: str | None, topic: str | None, duration: int
-) -> list[tuple[str, str]]:
+) -> list[str]:
     """Write two to four scenes out of what was given alone: it may be in any language."""
     facts = [
         _sentence(", ".join(_words_in(value)))
@@ -88,7 +85,7 @@ def _from_fields(
     room = max(1, min(2, duration // 4 - 1))
     half = -(-len(facts) // room)
     middle = [facts[at : at + half] for at in range(0, len(facts), half or 1)]
-    return [(" ".join(words), "") for words in (opening, *middle, closing)]
+    return [" ".join(words) for words in (opening, *middle, closing)]
 
 
 def _sentence(text: str) -> str:
@@ -97,17 +94,14 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…", "”")) else f"{text}."
 
 
-def _timed(said: list[tuple[str, str]], duration: int) -> list[Scene]:
+def _timed(said: list[str], duration: int) -> list[Scene]:
     """Share the video out by the length of what is said, on whole milliseconds."""
-    weights = [20 + len(narration) for narration, _ in said]
-    total, before, start = sum(weights), 0, 0.0
+    total, before, start = sum(20 + len(narration) for narration in said), 0, 0.0
     scenes = []
-    for number, ((narration, visual), weight) in enumerate(zip(said, weights, strict=True), 1):
-        before += weight
+    for number, narration in enumerate(said, 1):
+        before += 20 + len(narration)
         end = round(duration * before / total, 3)
-        scenes.append(
-            Scene(number=number, narration=narration, visual=visual, start=start, end=end)
-        )
+        scenes.append(Scene(number=number, narration=narration, start=start, end=end))
         start = end
     return scenes
 

@@ -14,12 +14,11 @@ import json
 import secrets
 import time
 import traceback
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from callsheet.deployments.sandbox.database import Database, find, put
-from callsheet.deployments.sandbox.faults.fault import Fault
+from callsheet.deployments.sandbox.faults.planned import Faults
 from callsheet.deployments.sandbox.options import Options
 from callsheet.deployments.sandbox.webhooks import webhook
 from callsheet.deployments.sandbox.webhooks.webhook import (
@@ -51,20 +50,12 @@ SHORTEST_TIMEOUT = 2.0
 
 
 class Dispatcher:
-    """Sends what is due to whom it is due. `strike` gives the fault of a delivery about a video."""
+    """Sends what is due to whom it is due."""
 
-    def __init__(
-        self,
-        database: Database,
-        options: Options,
-        *,
-        strike: Callable[[str | None], Fault | None],
-        now: Callable[[], float],
-    ) -> None:
+    def __init__(self, database: Database, options: Options, faults: Faults) -> None:
         self._database = database
         self._options = options
-        self._strike = strike
-        self._now = now
+        self._faults = faults
         self._news = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._under_way: dict[str, asyncio.Task[None]] = {}
@@ -107,7 +98,7 @@ class Dispatcher:
 
     async def _round(self) -> float:
         """Start what is due and there is room for; say how long nothing more will be due."""
-        now, under_way = self._now(), set(self._under_way)
+        now, under_way = time.time(), set(self._under_way)
         waiting, following = await self._database.run(webhook.due, now=now, most=AT_ONCE)
         for one in waiting:
             # What was under way when the database was asked may have ended since: it is not due.
@@ -128,27 +119,27 @@ class Dispatcher:
     async def _deliver(self, delivery: Delivery) -> None:
         """Make one attempt and write down what came of it."""
         about = json.loads(delivery.body)["data"].get("id")
-        fault = None if delivery.held else self._strike(about)
+        fault = None if delivery.held else self._faults.strike("webhook", video=about)
         do = None if fault is None else fault.do
         if do == "missing":
             await self._database.run(webhook.move, delivery, state="lost")
         elif fault is not None and do == "late":
-            late = {"due_at": self._now() + fault.seconds, "held": True}
+            late = {"due_at": time.time() + fault.seconds, "held": True}
             await self._database.run(webhook.move, delivery, **late)
         elif (whose := await self._database.run(find, Webhook, delivery.webhook_id)) is not None:
             tried, scale = await self._try(whose, delivery, do), self._options.time_scale
-            now = self._now()
+            now = time.time()
             await self._database.run(webhook.record, delivery, tried, now=now, time_scale=scale)
 
     async def ping(self, whose: Webhook) -> Attempt:
         """Send a test event at once, to a disabled webhook too; it counts neither way."""
-        delivery = new_delivery(whose.id, PING, {"test": True}, now=self._now())
+        delivery = new_delivery(whose.id, PING, {"test": True}, now=time.time())
         return await self._database.run(put, await self._try(whose, delivery, None))
 
     async def _try(self, whose: Webhook, delivery: Delivery, do: str | None) -> Attempt:
         """Send a delivery as the fault `do` spoils it. Such faults happen to real services or are
         tried by strangers; a receiver has to see through them."""
-        started_at, began, raw = self._now(), time.monotonic(), delivery.body.encode()
+        started_at, began, raw = time.time(), time.monotonic(), delivery.body.encode()
         vendor, attempt = f"X-{self._options.webhook_vendor}", delivery.attempts + 1
         headers = {
             "Content-Type": "application/json",
