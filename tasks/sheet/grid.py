@@ -95,12 +95,11 @@ class Grid:
         for column in rows.columns:
             kept.setdefault(column.name, column.header)
         complete = all(column.usable for column in columns)
-        hidden = tuple(line.number for line in body if line.hidden)
+        hidden = frozenset(line.number for line in body if line.hidden)
         return Table(
             columns=kept,
             rows=rows,
             complete=complete,
-            gridded=True,
             hidden=hidden,
             place=rows.place,
         )
@@ -214,25 +213,14 @@ class Grid:
             if not text and not fault and not noted:
                 continue
             place = self.place(column.header, line.number, column.position)
+            shown = line.shown.get(column.position)
+            cell = Cell(column.name, text, line.number, place, noted or bool(fault), shown)
             if fault:
-                self.findings.refuse(
-                    fault,
-                    line=line.number,
-                    cell=place,
-                    value=text,
-                    row=None if column.name == "id" else _id_of(line, columns),
-                    column=column.name,
-                )
+                row = None if column.name == "id" else _id_of(line, columns)
+                self.findings.refuse(fault, **cell.place(row=row, value=text))
             if column.usable or column.name not in cells:
-                cells[column.name] = Cell(
-                    column=column.name,
-                    value=text,
-                    line=line.number,
-                    where=place,
-                    faulty=noted or bool(fault),
-                    shown=line.shown.get(column.position),
-                )
-        return Row(line.number, cells, line.hidden)
+                cells[column.name] = cell
+        return Row(line.number, cells)
 
     def _text(self, line: Line, column: Column) -> tuple[str, str | None]:
         """Return a cell's text and what is wrong with it."""

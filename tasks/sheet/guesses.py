@@ -12,6 +12,7 @@ from decimal import Decimal
 from callsheet.tasks.sheet import cells
 from callsheet.tasks.sheet.table import Cell, Findings, Table
 from callsheet.tasks.sheet.text import COUNTRIES
+from callsheet.tasks.values.amounts import count
 from callsheet.tasks.values.briefs import Json
 from callsheet.tasks.values.requests import NAMES
 
@@ -42,9 +43,7 @@ class Guesses:
 
         Then an empty cell means no, which is noted. Only a sheet of cells has empty ones.
         """
-        if not table.gridded:
-            return False
-        if "enabled" not in table.columns:
+        if table.place is None or "enabled" not in table.columns:
             return False
         marks = [row.cells["enabled"] for row in table.rows if "enabled" in row.cells]
         empty = len(table.rows) - len(marks)
@@ -52,12 +51,10 @@ class Guesses:
             return False
         self._columns -= {"enabled"}
         findings.note(
-            f"ticks {_rows(len(marks))}, and an empty cell is read as no ({_rows(empty)}): "
+            f"ticks {count(len(marks), 'row')}, and an empty cell is read as no "
+            f"({count(empty, 'row')}): "
             "write yes and no if that is not meant",
-            line=marks[0].line,
-            cell=marks[0].where,
-            value=str(marks[0].value),
-            column="enabled",
+            **marks[0].place(value=str(marks[0].value)),
         )
         return True
 
@@ -87,23 +84,17 @@ class Guesses:
 
     def _count(self, cell: Cell, raw: str, said: str) -> None:
         kind = cell.column, _DIGITS.sub("0", raw.casefold())
-        first, words, count, same = self._found.get(kind, (cell, said, 0, 0))
-        if not count or first is not cell:  # A default is the same cell in every row.
-            self._found[kind] = first, words, count + 1, same + (raw == first.value)
+        first, words, number, same = self._found.get(kind, (cell, said, 0, 0))
+        if not number or first is not cell:  # A default is the same cell in every row.
+            self._found[kind] = first, words, number + 1, same + (raw == first.value)
 
     def tell(self, findings: Findings) -> None:
         """Say every kind once."""
-        for (column, _), (cell, words, count, same) in self._found.items():
-            also = "" if count == 1 else f", in {_rows(count)}"
-            if count > same:
-                also = f"; so {'is' if count == 2 else 'are'} {count - 1} more like it"
-            findings.note(
-                f"{words}{also}",
-                line=cell.line,
-                cell=cell.where,
-                value=str(cell.value),
-                column=column,
-            )
+        for cell, words, number, same in self._found.values():
+            also = "" if number == 1 else f", in {count(number, 'row')}"
+            if number > same:
+                also = f"; so {'is' if number == 2 else 'are'} {number - 1} more like it"
+            findings.note(f"{words}{also}", **cell.place(value=str(cell.value)))
 
 
 def reading(column: str, raw: str, value: Json) -> str | None:
@@ -119,10 +110,6 @@ def reading(column: str, raw: str, value: Json) -> str | None:
     shown = f"{value:f}" if isinstance(value, Decimal) else str(value)
     money = ", not as money" if column in ("max_credits", "budget") and cells.is_money(raw) else ""
     return f"is read as {shown}{UNITS[column]}{money}"
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count} rows"
 
 
 def _is_tick(cell: Cell) -> bool:

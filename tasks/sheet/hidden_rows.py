@@ -21,7 +21,7 @@ from callsheet.tasks.values.briefs import (
 
 def note_hidden(table: Table, wanted: HiddenRows | None, findings: Findings) -> None:
     """Note how many rows are hidden, and what becomes of them."""
-    hidden = table.hidden
+    hidden = sorted(table.hidden)
     if not hidden:
         return
     rows, they = ("row", "it is") if len(hidden) == 1 else ("rows", "they are")
@@ -54,9 +54,9 @@ def without_hidden(
     """Return the table without its hidden rows, and the ids of those, right or not."""
     if not table.hidden:
         return table, frozenset()
-    hidden = replace(table, rows=tuple(row for row in table.rows if row.hidden))
-    seen = tuple(row for row in table.rows if not row.hidden)
-    visible = replace(table, rows=seen, hidden=())
+    rows = [*table.rows]
+    hidden = replace(table, rows=[row for row in rows if row.line in table.hidden])
+    visible = replace(table, rows=[row for row in rows if row.line not in table.hidden], hidden=())
     unseen, _ = to_briefs(hidden, Findings(findings.file), folder=folder)
     if hidden.rows and not visible.rows:
         findings.refuse("has no rows but hidden ones; --include-hidden reads them")
@@ -65,8 +65,7 @@ def without_hidden(
 
 def hidden_among(briefs: Iterable[Brief], table: Table) -> frozenset[str]:
     """Return the ids of the briefs whose rows are hidden."""
-    lines = frozenset(table.hidden)
-    return frozenset(brief.row for brief in briefs if brief.line in lines) if lines else frozenset()
+    return frozenset(brief.row for brief in briefs if brief.line in table.hidden)
 
 
 def _ranges(lines: Sequence[int]) -> str:

@@ -123,12 +123,7 @@ class Mapped:
     def _refuse_ids(self, cells: dict[str, Cell]) -> None:
         for name in ("id", "uses", "video_id", "was"):
             if own := cells.pop(name, None):
-                self.findings.refuse(
-                    "cannot be a default: every row has its own",
-                    line=own.line,
-                    cell=own.where,
-                    column=name,
-                )
+                self.findings.refuse("cannot be a default: every row has its own", **own.place())
 
     def _row(self, number: int, value: Json) -> Row | None:
         if not isinstance(value, Object):
@@ -149,12 +144,8 @@ class Mapped:
         name = row.get("id")
         shown = name if isinstance(name, str) and name else None
         for header, column, value, line in _spread(row, self.findings.names):
-            place: Where = {
-                "line": line,
-                "cell": f"{header} ({of})" if of else header,
-                "row": shown if column != "id" else None,
-                "column": column,
-            }
+            cell = Cell(column, value, line, f"{header} ({of})" if of else header)
+            place = cell.place(row=shown if column != "id" else None)
             if twin := seen.get(column):
                 message = f'and "{twin}" are the same column ({column}): keep one'
                 self.findings.refuse(message, **place)
@@ -162,13 +153,8 @@ class Mapped:
             self._check(header, line, of)
             clean = self._tidy(value, place)
             if not is_blank(clean):
-                cells[column] = Cell(
-                    column=column,
-                    value="" if clean is _FAULTY else clean,
-                    line=line,
-                    where=place["cell"] or header,
-                    faulty=clean is _FAULTY,
-                )
+                faulty = clean is _FAULTY
+                cells[column] = cell._replace(value="" if faulty else clean, faulty=faulty)
         return cells, seen
 
     def _check(self, header: str, line: int, of: str) -> None:

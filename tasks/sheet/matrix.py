@@ -24,6 +24,7 @@ from callsheet.tasks.sheet.headers import (
 )
 from callsheet.tasks.sheet.table import Cell, Findings, MeansMany, Row, Table
 from callsheet.tasks.sheet.text import MAX_ROWS, as_text, is_blank, language_name, slugify
+from callsheet.tasks.values.amounts import count
 from callsheet.tasks.values.briefs import VARIANT_OF, Json
 from callsheet.tasks.values.requests import AspectRatio
 
@@ -84,15 +85,15 @@ class _Expansion:
         self._read_matrix()
         rows = list(self.given.rows)
         axes = [self._axes(row) for row in rows]
-        count = sum(prod(map(len, own.values())) + len(self.include) for own in axes)
-        if count > self.limit:
-            remedy = "split the sheet" if count > MAX_ROWS else _ASKED
+        videos = sum(prod(map(len, own.values())) + len(self.include) for own in axes)
+        if videos > self.limit:
+            remedy = "split the sheet" if videos > MAX_ROWS else _ASKED
             self.findings.give_up(
-                f"means {count:,} videos, more than {self.limit:,}: {remedy}",
+                f"means {videos:,} videos, more than {self.limit:,}: {remedy}",
                 line=self.line,
                 cell="matrix",
             )
-        if self.few is not None and count > self.few:
+        if self.few is not None and videos > self.few:
             raise MeansMany
         self.spoken = self._languages(rows, axes)
         made = [one for row, own in zip(rows, axes, strict=True) for one in self._rows(row, own)]
@@ -281,7 +282,6 @@ class _Expansion:
                 continue
             lacks = f"{base}.{code}" if code else "language"
             empty = self._empty_cell(row, base, code)
-            own_id = row.cells.get("id")
             self.findings.refuse(
                 f"is empty: the {language_name(code)} {base} is missing; write it, or name a "
                 "language in matrix.fallback"
@@ -289,7 +289,7 @@ class _Expansion:
                 else "has translated columns and no language",
                 line=row.line,
                 cell=empty[1] if empty else lacks,
-                row=as_text(own_id.value) if own_id else None,
+                row=row.name,
                 column=empty[0] if empty else base,
             )
             if code:
@@ -329,7 +329,7 @@ class _Expansion:
         columns |= {n: n for own in axes for n in own if n not in columns}
         return columns | ({VARIANT_OF: VARIANT_OF} if any(axes) else {})
 
-    def _report(self, axes: list[dict[str, list[Cell]]], count: int) -> None:
+    def _report(self, axes: list[dict[str, list[Cell]]], made: int) -> None:
         for number, one in enumerate(self.exclude):
             if number not in self.used:
                 said = ", ".join(f"{name} {cell.value}" for name, cell in one.items())
@@ -341,14 +341,14 @@ class _Expansion:
         sizes = Counter(tuple((n, len(values)) for n, values in own.items()) for own in axes)
         if not any(sizes):
             return
-        rows = f"{len(axes)} row{'' if len(axes) == 1 else 's'}"
+        rows = count(len(axes), "row")
         if len(sizes) == 1:
             rows += "".join(f" x {size} {_plural(name, size)}" for name, size in next(iter(sizes)))
         excluded, included = self.excluded, self.included
         left = f", {excluded:,} excluded" if excluded else ""
         more = f", {included:,} included" if included else ""
-        total = count + excluded - included
-        self.findings.note(f"means {rows} = {total:,} video{'' if total == 1 else 's'}{left}{more}")
+        total = made + excluded - included
+        self.findings.note(f"means {rows} = {count(total, 'video')}{left}{more}")
 
     def _refuse(self, message: str, place: str, value: str | None = None) -> None:
         self.findings.refuse(message, line=self.line, cell=place, value=value)
@@ -377,9 +377,9 @@ def _slug(text: str) -> str:
     return slugify(text.replace(":", "x"))
 
 
-def _plural(column: str, count: int) -> str:
+def _plural(column: str, number: int) -> str:
     noun = column.removesuffix("_id").removesuffix("_seconds").removeprefix("aspect_")
-    return noun if count == 1 or noun.endswith("s") else f"{noun}s"
+    return noun if number == 1 or noun.endswith("s") else f"{noun}s"
 
 
 _RATIOS: tuple[str, ...] = get_args(AspectRatio)

@@ -61,11 +61,7 @@ def filled(
         for fault, is_rows_own in filling.faults.items():
             shared = table.defaults.get(cell.column) is cell and not is_rows_own
             findings.refuse(
-                fault,
-                line=row.line if is_rows_own and cell.line is None else cell.line,
-                cell=cell.where,
-                row=as_text(name.value) if name and not shared else None,
-                column=cell.column,
+                fault, **cell.place(row=as_text(name.value) if name and not shared else None)
             )
         if filling.faults or value != cell.value:
             changed[cell.column] = cell._replace(value=value, faulty=bool(filling.faults))
@@ -301,15 +297,8 @@ class _Naming:
         self.findings.refuse(fault, line=cell.line, cell=cell.where, value=said)
 
     def _refuse_row(self, brief: Brief, column: str, fault: str, value: str | None) -> None:
-        cell = self.cells[brief.row].get(column) if brief.row in self.cells else None
-        self.findings.refuse(
-            fault,
-            line=cell.line if cell is not None and cell.line else brief.line,
-            cell=cell.where if cell is not None else column,
-            row=brief.row,
-            column=column,
-            value=value,
-        )
+        cell = self.cells.get(brief.row, {}).get(column) or Cell(column, "", brief.line, column)
+        self.findings.refuse(fault, **cell.place(row=brief.row, value=value))
 
 
 def _column(word: str | None, columns: Collection[str], later: Sequence[str]) -> str | None:

@@ -31,8 +31,8 @@ class _Reuse:
         self.rows = list(table.rows)
         self.numbers: dict[str, int] = {}
         for number, row in enumerate(self.rows):
-            if name := row.cells.get("id"):
-                self.numbers.setdefault(as_text(name.value), number)
+            if row.name is not None:
+                self.numbers.setdefault(row.name, number)
         self.failed = False
         self.seen: set[str] = set()
 
@@ -61,7 +61,7 @@ class _Reuse:
         while at is not None and at not in finished:
             if at in chain:
                 circle = [*chain][[*chain].index(at) :]
-                names = [as_text(self.rows[one].cells["id"].value) for one in circle]
+                names = [str(self.rows[one].name) for one in circle]
                 through = " -> ".join([*names, names[0]]) if len(names) < 10 else "many rows"
                 self._refuse(at, f"comes back to this row ({through}): take one of them out")
                 break
@@ -97,7 +97,7 @@ class _Reuse:
                         f"write {name} in the row",
                         line=row.line,
                         cell=cell.where,
-                        row=as_text(row.cells["id"].value) if "id" in row.cells else None,
+                        row=row.name,
                         column="tags",
                     )
         return _with_cells(row, shared) if shared else row
@@ -114,16 +114,9 @@ class _Reuse:
 
     def _refuse(self, number: int, message: str) -> None:
         self.failed = True
-        cells = self.rows[number].cells
-        cell, name = cells[_USES], cells.get("id")
-        self.findings.refuse(
-            message,
-            line=cell.line,
-            cell=cell.where,
-            value=as_text(cell.value),
-            row=as_text(name.value) if name else None,
-            column=_USES,
-        )
+        row = self.rows[number]
+        cell = row.cells[_USES]
+        self.findings.refuse(message, **cell.place(row=row.name, value=as_text(cell.value)))
 
 
 def _over(row: Row, used: Row | None) -> Row:

@@ -80,6 +80,4 @@ def refuse_moves(candidates: list[Candidate], findings: Findings) -> None:
             message = f"is what line {first} was too: only one row can keep its videos"
         else:
             continue
-        findings.refuse(
-            message, line=cell.line, cell=cell.where, value=brief.was, row=brief.row, column="was"
-        )
+        findings.refuse(message, **cell.place(row=brief.row, value=brief.was))

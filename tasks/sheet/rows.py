@@ -24,10 +24,10 @@ from callsheet.tasks.sheet.guesses import Guesses
 from callsheet.tasks.sheet.placeholders import filled, has_placeholder
 from callsheet.tasks.sheet.row_ids import Candidate, refuse_moves, refuse_twins
 from callsheet.tasks.sheet.speech import too_long
-from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Texts, Where
+from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Texts
 from callsheet.tasks.sheet.text import content_id, fold, is_blank
 from callsheet.tasks.sheet.trees import read_object
-from callsheet.tasks.values.amounts import say_date
+from callsheet.tasks.values.amounts import count, say_date
 from callsheet.tasks.values.briefs import (
     CREATE,
     VARIANT_OF,
@@ -81,10 +81,9 @@ def to_briefs(
     refuse_twins(known, findings)
     refuse_moves(known, findings)
     if nameless := [one.brief.line for one in known if one.place is None]:
-        count = len(nameless)
         findings.advise(
-            f"has {count} {'row' if count == 1 else 'rows'} without an id (from line "
-            f"{nameless[0]} on): give each an id, else a changed row counts as a new video"
+            f"has {count(len(nameless), 'row')} without an id (from line {nameless[0]} on): give "
+            "each an id, else a changed row counts as a new video"
         )
     briefs = tuple(one.brief for one in known)
     _advise_length(known, findings)
@@ -130,8 +129,8 @@ def dated(briefs: Sequence[Brief], findings: Findings, *, now: float) -> tuple[B
     if late:
         named = ", ".join([*(one.row for one in late[:SHOWN]), *["..."] * (len(late) > SHOWN)])
         findings.advise(
-            f"has {len(late)} {'row' if len(late) == 1 else 'rows'} whose deliver_by has passed "
-            f"({named}); the videos are late already where they are not made yet",
+            f"has {count(len(late), 'row')} whose deliver_by has passed ({named}); the videos are "
+            "late already where they are not made yet",
             line=late[0].line,
         )
     return tuple(
@@ -406,10 +405,10 @@ class _Reading:
         # What the service calls it may be another name: then it is among the `body.` columns.
         passed_through = any(column.startswith(f"{BODY}.") for column in merged)
         for group in request.needs:
-            count = sum(column in merged for column in group)
-            if count > 1:
+            given = sum(column in merged for column in group)
+            if given > 1:
                 self._refuse_row(row, f"has both {' and '.join(group)}: give one of them")
-            elif count == 0 and not passed_through:
+            elif given == 0 and not passed_through:
                 self._refuse_lack(
                     row, f"asks for {operation} and has no {' or '.join(group)}", group
                 )
@@ -440,20 +439,13 @@ class _Reading:
         return Texts(self._headers, tuple([own[n].text if n in own else "" for n in self._names]))
 
     def _refuse(self, cell: Cell, message: str) -> None:
-        shown = str(cell.value) if isinstance(cell.value, str | int | float) else None
-        self.findings.refuse(message, **self._place(cell, shown))
-        self.failed = True
-
-    def _place(self, cell: Cell, value: str | None) -> Where:
-        """Return where a value stands; one that is shared by all rows is no row's."""
+        value = str(cell.value) if isinstance(cell.value, str | int | float) else None
+        # What is shared by all rows is no row's.
         shared = self.table.defaults.get(cell.column) is cell
-        return {
-            "line": cell.line,
-            "cell": cell.where,
-            "value": value,
-            "row": None if shared else self._shown(),
-            "column": cell.column,
-        }
+        self.findings.refuse(
+            message, **cell.place(row=None if shared else self._shown(), value=value)
+        )
+        self.failed = True
 
 
 def _salvaged(cell: Cell | None, parse: Callable[[Json], Json]) -> Json:

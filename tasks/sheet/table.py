@@ -22,6 +22,16 @@ from callsheet.tasks.values.briefs import Brief, HiddenRows, Json, SheetOrigin
 from callsheet.tasks.values.names import DEFAULT_NAMES
 
 
+class Where(TypedDict, total=False):
+    """Where in a sheet something was found, as a `Problem` has it."""
+
+    line: int | None
+    cell: str | None
+    value: str | None
+    row: str | None
+    column: str | None
+
+
 class Cell(NamedTuple):
     """One value: text from a CSV or a spreadsheet, also lists and objects from YAML and JSON.
 
@@ -36,6 +46,11 @@ class Cell(NamedTuple):
     where: str
     faulty: bool = False
     shown: str | None = None
+
+    def place(self, *, row: str | None = None, value: str | None = None) -> Where:
+        """Return where it is, for a problem: `row` is the id of its row, `value` what it says."""
+        where: Where = {"line": self.line, "cell": self.where, "column": self.column}
+        return {**where, "row": row, "value": value}
 
     @property
     def text(self) -> str:
@@ -80,22 +95,22 @@ class Texts(Sequence[tuple[str, str]]):
 
 
 class Row(NamedTuple):
-    """One row that is not blank: its cells that are not blank, by column.
-
-    A hidden one is not shown by the workbook it is in.
-    """
+    """One row that is not blank: its cells that are not blank, by column."""
 
     line: int
     cells: Mapping[str, Cell]
-    hidden: bool = False
+
+    @property
+    def name(self) -> str | None:
+        """Its id as the sheet has it, right or wrong."""
+        return as_text(self.cells["id"].value) if "id" in self.cells else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """A whole sheet before any of it is understood; complete when no column was refused.
 
-    Its rows may be made again each time they are gone through. In a gridded one a row without a
-    cell of a column has an empty one, as in a CSV.
+    Its rows may be made again each time they are gone through.
     """
 
     #: The header of each column.
@@ -107,12 +122,12 @@ class Table:
     #: What a YAML or JSON sheet says besides rows and defaults, by its name (`columns.PARTS`).
     parts: Mapping[str, Cell] = field(default_factory=dict)
     complete: bool = True
-    gridded: bool = False
     #: Which worksheet of a workbook it is.
     worksheet: str | None = None
     #: The lines of rows that the workbook hides.
-    hidden: tuple[int, ...] = ()
-    #: Names the cell of a column in a line, also an empty one; None without such a column.
+    hidden: Collection[int] = ()
+    #: Names the cell of a column in a line, also an empty one, as a CSV has them; it returns None
+    #: without such a column.
     place: Callable[[str, int], str | None] | None = None
 
     def lacking(self, columns: Iterable[str], line: int) -> tuple[str, str] | None:
@@ -291,16 +306,6 @@ class Sheet:
 
 
 # Collects what is found in a sheet, so that all of it is said at once, and each thing once.
-
-
-class Where(TypedDict, total=False):
-    """Where in a sheet something was found, as a `Problem` has it."""
-
-    line: int | None
-    cell: str | None
-    value: str | None
-    row: str | None
-    column: str | None
 
 
 class Findings:
