@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from callsheet.tasks.runtime.errors import shorten
@@ -19,18 +18,17 @@ Mistake = tuple[int, str]
 # Mistakes in JSON: what may stand where the parser stopped, and what is said of it.
 
 
+_UNCLOSED = 'a quote (") is not closed before the line ends; in a text a line break is written \\n'
 #: A part of the parser's message, what stands around the place where it stopped, which is marked
 #: by NUL (the mistake is where the match begins), and the words. The first that fits is told.
 _JSON = (
-    ("control character", r"\S\s*\0", 'a quote (") is not closed before the line ends; in a text a '
-     "line break is written \\n"),
-    ("Unterminated", r"\0", 'a quote (") is not closed before the line ends; in a text a line '
-     "break is written \\n"),
+    ("control character", r"\S\s*\0", _UNCLOSED),
+    ("Unterminated", r"\0", _UNCLOSED),
     ("escape", r"\0", "a backslash stands where JSON has no use for it: write it twice (\\\\)"),
     ("", r"\0(?P<told>(?://|#)[^\n]*|/\*.*?(?:\*/|\Z))",
      '"{told}" is a comment, and JSON has none: take it out'),
-    ("", r",\s*\0(?P<told>[\]}])", "a comma stands before the closing {told}: take it out"),
-    ("", r"\0,\s*(?P<told>[\]}])", "a comma stands before the closing {told}: take it out"),
+    ("", r"(?:,\s*\0|\0,\s*)(?P<told>[\]}])",
+     "a comma stands before the closing {told}: take it out"),
     ("", r"\0,", "a comma has nothing before it: take it out"),
     ("", r"\A\s*\0\Z", "it is empty"),
     ("Extra data", r"\0", "it goes on after its end: put all rows into one list, [ ... ]"),
@@ -46,9 +44,8 @@ _JSON = (
     ("',' delimiter", r'"\s*\0[^"{\[]', 'a quote (") stands inside a text: write \\" for it'),
     ("',' delimiter", r"\S\s*\0.", "a comma is missing at the end"),
     ("", r":\s*\0[,\]}]", 'a name has no value: write "" after its colon'),
-    ("", r"\0True\b", "True is spelled true in JSON"),
-    ("", r"\0False\b", "False is spelled false in JSON"),
-    ("", r"\0None\b", "None is spelled null in JSON"),
+    ("", r"\0(?P<told>True|False|None)\b",
+     "{told} is spelled otherwise in JSON: true, false or null"),
     ("", r"\0(?P<told>[^\s,:\[\]{}\"]+)",
      '"{told}" stands without quotes: put straight ones (") around it'),
     ("", r"\0(?P<told>.)", "{told} stands where it cannot"),
@@ -96,11 +93,31 @@ _ENTRY = re.compile(
     r"(?P<start>[ ]*(?:-[ ]+)*(?P<key>[^\s:#\"'\[\]{}-][^:#\"']*):[ ]+)(?P<value>.*)"
 )
 _FLOW = re.compile(r"(?P<start>[ ]*(?:-[ ]+)*)(?P<value>[\[{].*)")
-_WHOLE_QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')\s*(?:#.*)?""")
-_START_QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'""")
-_NO_BLANK = re.compile(r"(?P<start>[ ]*(?:-[ ]+)*[A-Za-z_][\w .]*:)(?P<value>[^\s/].*)")
-_NO_BLANK_AFTER_DASH = re.compile(r"(?P<start>[ ]*-)(?P<value>[A-Za-z_]\w*:(?:\s.*)?)")
-_TAB = re.compile(r"[ ]*\t")
+_QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')"""
+#: A part of the parser's message, what the value of a name begins with, and the words. The first
+#: that fits is told.
+_VALUES = (
+    ("", rf"(?!{_QUOTED})(?P<told>[\"'])", "a quote ({told}) is opened and never closed"),
+    ("", rf"(?!{_QUOTED}\s*(?:#|\Z))(?P<told>[\"'])",
+     "the text goes on after its second {told}: put other quotes around all of it, like {like}"),
+    ("escape", r"[\"']",
+     "a backslash between double quotes means something else: use single ones, like {like}"),
+    ("", r"\|[ +0-9-]*[^ +0-9-]", "after | a text begins on the next line"),
+    ("", r"(?P<told>\[)(?!.*\])", "the {told} that opens here is never closed: ] is missing"),
+    ("", r"(?P<told>{)(?!.*})", "the {told} that opens here is never closed: }} is missing"),
+    ("", r"(?P<told>[@`%&*!]|>(?=[ +-]*[^ +-])|[?-](?= |\Z)|\[(?!.*\]\Z)|{(?!.*}\Z))",
+     "a text cannot begin with {told}: put quotes around it, like {like}"),
+    ("", r"[^\"'\[{](?:(?!\s#).)*?:(?:\s|\Z)",
+     "a text with a colon in it needs quotes around it, like {like}"),
+)  # fmt: skip
+#: The same of a line in which no name has a value.
+_LINES = (
+    ("", r"[ ]*\t", "the line begins with a tab: indent with spaces"),
+    ("", r"[ ]*(?P<told>-)(?P<value>[A-Za-z_]\w*:(?:\s.*)?)\Z",
+     'a blank is missing after the dash: write "{told} {value}"'),
+    ("", r"[ ]*(?P<told>(?:-[ ]+)*[A-Za-z_][\w .]*:)(?P<value>[^\s/].*)",
+     'a blank is missing after the colon: write "{told} {value}"'),
+)  # fmt: skip
 
 
 def yaml_mistake(text: str, error: Any) -> Mistake | None:
@@ -112,7 +129,7 @@ def yaml_mistake(text: str, error: Any) -> Mistake | None:
     begun = problem.line if context is None else context.line
     for number in dict.fromkeys((problem.line, begun, _above(lines, problem.line))):
         line = lines[number] if 0 <= number < len(lines) else ""
-        if words := next(_wrong(line, str(error.problem)), None):
+        if words := _wrong(line, str(error.problem)):
             return number + 1, words
     return _misplaced(lines, problem.line, context, str(error.context))
 
@@ -125,63 +142,24 @@ def _above(lines: list[str], number: int) -> int:
     return number
 
 
-def _wrong(line: str, said: str) -> Iterator[str]:
-    """Yield what is wrong with one line."""
-    if _TAB.match(line):
-        yield "the line begins with a tab: indent with spaces"
-    if entry := _ENTRY.fullmatch(line) or _FLOW.fullmatch(line):
-        yield from _wrong_value(entry["start"].strip(" -"), entry["value"].strip(), said)
-    for sign, pattern in (("dash", _NO_BLANK_AFTER_DASH), ("colon", _NO_BLANK)):
-        if glued := pattern.fullmatch(line):
-            meant = f"{glued['start']} {glued['value']}"
-            yield f'a blank is missing after the {sign}: write "{shorten(meant)}"'
+def _wrong(line: str, said: str) -> str | None:
+    """Return what is wrong with one line; None where nothing seems to be."""
+    entry = _ENTRY.fullmatch(line) or _FLOW.fullmatch(line)
+    text = entry["value"].strip() if entry else line
+    for part, begins, words in _VALUES if entry else _LINES:
+        if part in said and (found := re.match(begins, text)):
+            told = {name: shorten(one) for name, one in found.groupdict().items()}
+            return words.format(**told, like=_example(entry["start"], text) if entry else "")
+    return None
 
 
-def _wrong_value(name: str, value: str, said: str) -> Iterator[str]:
-    """Yield what is wrong with a value."""
-    first = value[:1]
-    closing = {"[": "]", "{": "}"}.get(first)
-    if first and first in "\"'":
-        yield from _wrong_quotes(name, value, said)
-    elif first == "|" and value[1:].strip(" +-0123456789"):
-        yield "after | a text begins on the next line"
-    elif closing and closing not in value:
-        yield f"the {first} that opens here is never closed: {closing} is missing"
-    elif first and (
-        first in "@`%&*!"
-        or (first == ">" and value[1:].strip(" +-"))
-        or (first in "-?" and value[1:2] in ("", " "))
-        or (closing and not value.endswith(closing))
-    ):
-        words = f"a text cannot begin with {first}: put quotes around it, like"
-        yield f"{words} {_example(name, value)}"
-    elif not closing and re.search(r":(?:\s|$)", re.split(r"\s#", value)[0]):
-        yield f"a text with a colon in it needs quotes around it, like {_example(name, value)}"
-
-
-def _wrong_quotes(name: str, value: str, said: str) -> Iterator[str]:
-    first = value[0]
-    inner = value[1:-1] if value.endswith(first) and len(value) > 1 else value
-    if not _START_QUOTED.match(value):
-        yield f"a quote ({first}) is opened and never closed"
-    elif not _WHOLE_QUOTED.fullmatch(value):
-        words = (
-            f"the text goes on after its second {first}: put other quotes around all of it, like"
-        )
-        yield f"{words} {_example(name, inner)}"
-    elif "escape" in said:
-        words = "a backslash between double quotes means something else: use single ones, like"
-        yield f"{words} {name} {_quoted(inner)}"
-
-
-def _quoted(value: str) -> str:
-    doubled = value.replace("'", "''")
-    return f"'{doubled}'"
-
-
-def _example(name: str, value: str) -> str:
-    quote = "'" if '"' in value else '"'
-    return f"{name} {quote}{shorten(value)}{quote}"
+def _example(start: str, value: str) -> str:
+    """Return an entry with quotes around its value that leave it as it is."""
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+        value = value[1:-1]
+    single = '"' in value or "\\" in value
+    quoted = "'" + shorten(value.replace("'", "''")) + "'" if single else f'"{shorten(value)}"'
+    return f"{start.strip(' -')} {quoted}".strip()
 
 
 def _misplaced(lines: list[str], number: int, context: Any, said: str) -> Mistake:

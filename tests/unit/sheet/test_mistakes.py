@@ -42,7 +42,7 @@ JSON = [
     ('[\n/* of\nmine */ {"id": "a"}]', 2, '"/* of↵mine */" is a comment'),
     ('[# mine\n{"id": "a"}]', 1, '"# mine" is a comment'),
     ('[{id: "a"}]', 1, '"id" stands without quotes: put straight ones (") around it'),
-    ('[{"enabled": True}]', 1, 'True is spelled true in JSON'),
+    ('[{"enabled": True}]', 1, 'True is spelled otherwise in JSON: true, false or null'),
     ('[{"id": 007}]', 1, 'the number 007 begins with 0: put quotes around it ("007")'),
     ('[{"id" "a"}]', 1, "a colon (:) is missing after the name"),
     ('[{"id": "a"\n"tool": "t"}]', 1, "a comma is missing at the end"),
