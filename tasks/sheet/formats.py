@@ -34,12 +34,6 @@ _MARKS = (
 )
 _CELL = re.compile(r"[^,;|\t\r\n]*[^\x00-\x7f][^,;|\t\r\n]*")
 _ZIP = b"PK\x03\x04"
-#: Members of a YAML sheet, as it may begin.
-_MEMBERS = (
-    "campaign", "budget", "canary", "waves", "retry_failed", "edits", "names", "copies", "links",
-    "keep_at_service", "deliver_after", "deliver_by", "timezone", "defaults", "matrix", "rows",
-)  # fmt: skip
-_YAML_START = re.compile(rf"(?:\s*(?:#.*)?\n)*(?:---|(?:{'|'.join(_MEMBERS)})\s*:|- )")
 
 
 def read_table(content: bytes, options: SheetOptions, findings: Findings) -> Table:
@@ -99,7 +93,10 @@ def _sniffed(text: str) -> str:
         lines = [line.strip() for line in start.splitlines() if line.strip()]
         in_lines = len(lines) > 1 and all(line.endswith("}") for line in lines[:2])
         return "json lines" if in_lines and lines[1].startswith("{") else "json"
-    return "yaml" if _YAML_START.match(text) else "delimited"
+    from callsheet.tasks.sheet.columns import PARTS
+
+    begun = rf"(?:\s*(?:#.*)?\n)*(?:---|(?:{'|'.join(PARTS)})\s*:|- )"
+    return "yaml" if re.match(begun, text) else "delimited"
 
 
 def decoded(content: bytes, findings: Findings) -> str:
@@ -136,75 +133,55 @@ def _windows_text(content: bytes, findings: Findings) -> str:
 # is wanted is saved.
 
 
-_SAVE = "Excel Workbook (.xlsx) or CSV UTF-8"
 _TABLE = "put its table into a spreadsheet, and save that as .xlsx or as CSV UTF-8"
+_SAVE = "open it, choose File, Save As, Excel Workbook (.xlsx) or CSV UTF-8"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
-#: First bytes -> what that is, and what to do.
-_BEGINNINGS: tuple[tuple[bytes, str], ...] = (
-    (b"%PDF", "is a PDF, which has pages and no cells: save the sheet it was made from as .xlsx "
-     "or as CSV UTF-8"),
-    (b"{\\rtf", f"is a text document (RTF): {_TABLE}"),
-    (b"\x89PNG", f"is a picture (PNG): {_TABLE}"),
-    (b"\xff\xd8\xff", f"is a picture (JPEG): {_TABLE}"),
-    (b"GIF8", f"is a picture (GIF): {_TABLE}"),
-    (b"\x1f\x8b", "is packed (gzip): unpack it, and name the sheet in it"),
-)  # fmt: skip
-_NUMBERS = (
-    "is a Numbers spreadsheet: in Numbers choose File, Export To, Excel or CSV (UTF-8), and name "
-    "the file that makes"
-)
-_OPEN_DOCUMENT = f"is an OpenDocument spreadsheet: open it, choose File, Save As, {_SAVE}"
-_OLD_EXCEL = f"is a workbook of an old Excel (.xls): open it, choose File, Save As, {_SAVE}"
-_BINARY = f"is a binary workbook (.xlsb): open it, choose File, Save As, {_SAVE}"
-_LOCKED = (
-    "is a workbook with a password: open it, take the password off (File, Info, Protect "
-    "Workbook, Encrypt with Password, and empty it), and save it as .xlsx"
-)
 _WORD = f"is a Word document: {_TABLE}"
 _SLIDES = f"is a PowerPoint file: {_TABLE}"
-_PAGES = f"is a Pages document: {_TABLE}"
-_LINK = "is only a link to a Google sheet: there choose File, Download, .xlsx or CSV"
-#: What a name says where the bytes do not.
-_SUFFIXES = {
-    ".xls": _OLD_EXCEL,
-    ".xlsb": _BINARY,
-    ".ods": _OPEN_DOCUMENT,
-    ".numbers": _NUMBERS,
-    ".pages": _PAGES,
-    ".gsheet": _LINK,
-    ".pdf": _BEGINNINGS[0][1],
-    ".docx": _WORD,
-    ".doc": _WORD,
-}
-#: A part of a packed file -> what has it.
-_PARTS = {
-    "word/document.xml": _WORD,
-    "ppt/presentation.xml": _SLIDES,
-    "xl/workbook.bin": _BINARY,
-    "Index/Document.iwa": _NUMBERS,
-}
-#: A stream of an old Office file -> what has it.
-_STREAMS = {"EncryptedPackage": _LOCKED, "WordDocument": _WORD, "PowerPoint Document": _SLIDES}
+#: First bytes (or none that tell), what else is in it (a part of a packed file, a stream of an old
+#: Office file), the suffix that says it where the bytes do not, and the words. The first that fits
+#: is told.
+_FOREIGN: tuple[tuple[bytes | tuple[()], str, str, str], ...] = (
+    (b"%PDF", "", ".pdf", "is a PDF, which has pages and no cells: save the sheet it was made from "
+     "as .xlsx or as CSV UTF-8"),
+    (b"{\\rtf", "", "", f"is a text document (RTF): {_TABLE}"),
+    (b"\x89PNG", "", "", f"is a picture (PNG): {_TABLE}"),
+    (b"\xff\xd8\xff", "", "", f"is a picture (JPEG): {_TABLE}"),
+    (b"GIF8", "", "", f"is a picture (GIF): {_TABLE}"),
+    (b"\x1f\x8b", "", "", "is packed (gzip): unpack it, and name the sheet in it"),
+    (_ZIP, "opendocument.spreadsheet", ".ods", f"is an OpenDocument spreadsheet: {_SAVE}"),
+    (_ZIP, "word/document.xml", ".docx", _WORD),
+    (_ZIP, "ppt/presentation.xml", "", _SLIDES),
+    (_ZIP, "xl/workbook.bin", ".xlsb", f"is a binary workbook (.xlsb): {_SAVE}"),
+    (_ZIP, "Index/Document.iwa", ".numbers", "is a Numbers spreadsheet: in Numbers choose File, "
+     "Export To, Excel or CSV (UTF-8), and name the file that makes"),
+    (_OLD_OFFICE, "EncryptedPackage", "", "is a workbook with a password: open it, take the "
+     "password off (File, Info, Protect Workbook, Encrypt with Password, and empty it), and save "
+     "it as .xlsx"),
+    (_OLD_OFFICE, "WordDocument", ".doc", _WORD),
+    (_OLD_OFFICE, "PowerPoint Document", "", _SLIDES),
+    (_OLD_OFFICE, "", ".xls", f"is a workbook of an old Excel (.xls): {_SAVE}"),
+    ((), "", ".pages", f"is a Pages document: {_TABLE}"),
+    ((), "", ".gsheet",
+     "is only a link to a Google sheet: there choose File, Download, .xlsx or CSV"),
+)  # fmt: skip
 
 
 def foreign(content: bytes, suffix: str) -> str | None:
     """Return what a file is that is no sheet, and how to save it; None where it may be one."""
-    for beginning, words in _BEGINNINGS:
-        if content.startswith(beginning):
+    packed = _packed(content) if content.startswith(_ZIP) else ""
+    for begins, part, _, words in _FOREIGN:
+        if content.startswith(begins) and (part in packed or part.encode("utf-16-le") in content):
             return words
-    if content.startswith(_OLD_OFFICE):
-        streams = (words for name, words in _STREAMS.items() if name.encode("utf-16-le") in content)
-        return next(streams, _WORD if suffix == ".doc" else _OLD_EXCEL)
-    packed = _packed(content) if content.startswith(b"PK\x03\x04") else None
-    return packed or _SUFFIXES.get(suffix)
+    return next((words for _, _, told, words in _FOREIGN if told and told == suffix), None)
 
 
-def _packed(content: bytes) -> str | None:
+def _packed(content: bytes) -> str:
+    """Return the names of the parts of a packed file, and what it says that it is."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            names = set(archive.namelist())
-            if "mimetype" in names and b"opendocument.spreadsheet" in archive.read("mimetype"):
-                return _OPEN_DOCUMENT
+            names = archive.namelist()
+            said = archive.read("mimetype").decode("ascii", "ignore") if "mimetype" in names else ""
     except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError):
-        return None
-    return next((words for part, words in _PARTS.items() if part in names), None)
+        return ""
+    return "\n".join((*names, said))

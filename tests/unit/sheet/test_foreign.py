@@ -39,7 +39,7 @@ ODS = packed("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
         ("c.ods", ODS, "is an OpenDocument spreadsheet"),
         ("c.xlsb", packed("xl/workbook.bin"), "is a binary workbook (.xlsb)"),
         ("c.xls", OLD_OFFICE, "choose File, Save As, Excel Workbook (.xlsx) or CSV UTF-8"),
-        ("c.doc", OLD_OFFICE, "is a Word document"),
+        ("c.doc", b"", "is a Word document"),
         ("c.xls", OLD_OFFICE + "WordDocument".encode("utf-16-le"), "is a Word document"),
         ("c.xlsx", OLD_OFFICE + "EncryptedPackage".encode("utf-16-le"), "with a password"),
         ("c.gsheet", b'{"url": "https://..."}', "is only a link to a Google sheet"),
