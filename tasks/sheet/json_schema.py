@@ -18,14 +18,19 @@ Form = dict[str, Any]
 
 #: A row alone can say these.
 _OWN = ("id", "uses", "was")
+#: Columns of which there are many: what stands for them, their pattern, and what they mean.
+_MANY = (
+    (f"{FIELDS}.NAME", r"^fields\..", "One input of the tool."),
+    ("body.NAME", r"^body\.(?!(?:idempotency_key|start_generation)$).",
+     "A member of a clip's request, by the service's own name for it."),
+    ("COLUMN.LANGUAGE", TRANSLATION_PATTERN,
+     "The text of a column in one language, such as title.de."),
+    ("matrix.COLUMN", MATRIX_PATTERN,
+     "Several values, a list or with | between them: the row is made once with each."),
+    ("x_NAME", "^x_", "Yours: kept, and never read."),
+)  # fmt: skip
 _PATTERNS: Form = {
-    r"^fields\..": {"description": "One input of the tool."},
-    r"^body\.(?!(?:idempotency_key|start_generation)$).": {
-        "description": "A member of a clip's request, by the service's own name for it."
-    },
-    MATRIX_PATTERN: {"description": "Several values: the row is made once with each."},
-    TRANSLATION_PATTERN: {"description": "The text of a column in one language."},
-    "^x_": {"description": "Yours: kept, and never read."},
+    **{pattern: {"description": words} for _, pattern, words in _MANY},
     "^cs_": {"description": "Written by a status sheet; left out when it is read again."},
 }
 _ROW: Form = {"$ref": "#/$defs/columns"}
@@ -63,13 +68,7 @@ def _object(properties: Form, patterns: Form) -> Form:
 def described_columns() -> dict[str, str]:
     """Return every column of a row and what it means; `fields.NAME` stands for many."""
     own = {name: form["description"] for name, form in _properties(ANY_ROW).items()}
-    return own | {
-        f"{FIELDS}.NAME": "One input of the tool.",
-        "body.NAME": "A member of a clip's request, by the service's own name for it.",
-        "COLUMN.LANGUAGE": "The text of a column in one language, such as title.de.",
-        "matrix.COLUMN": "Several values, with | between them: the row is made once with each.",
-        "x_NAME": "Yours: kept, and never read.",
-    }
+    return own | {name: words for name, _, words in _MANY}
 
 
 def _properties(columns: Mapping[str, Column]) -> Form:
