@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -16,7 +15,7 @@ from callsheet.tasks.ledger.row_pages import numbers_shown
 from callsheet.tasks.ledger.values import cells_of, rows_of
 from callsheet.tasks.runtime.errors import BadInput, Problem, shorten
 from callsheet.tasks.sheet.headers import canonical_header
-from callsheet.tasks.sheet.placeholders import copied, named
+from callsheet.tasks.sheet.placeholders import Naming
 from callsheet.tasks.sheet.table import Cell, Findings
 from callsheet.tasks.values.briefs import Brief
 from callsheet.tasks.values.names import DEFAULT_NAMES, object_name
@@ -45,13 +44,12 @@ def try_names(
     campaign, briefs = _newest(connection)
     columns = {canonical_header(header) for brief in briefs for header, _ in brief.cells}
     findings = Findings("names")
-    how: dict[str, Any] = {"findings": findings, "campaign": campaign}
-    how |= {"columns": columns, "cells": {}}
+    naming = Naming(findings, campaign=campaign, columns=columns, cells={})
     if names != DEFAULT_NAMES:
-        briefs = named(briefs, Cell("names", names, None, "the template"), **how)
+        briefs = naming.named(briefs, Cell("names", names, None, "the template"))
     if addresses:
         cell = Cell("copies", list(addresses), None, "the address")
-        copied(briefs, cell, local=local, **how)
+        naming.copied(briefs, cell, local=local)
     if findings.problems:
         raise BadInput(_words(findings.problems[0]))
     files = [

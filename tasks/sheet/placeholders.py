@@ -139,78 +139,61 @@ _OWN = ("operation", "captions", "enabled", "priority", "max_credits", "tags", "
         "notes")  # fmt: skip
 
 
-def named(
-    briefs: Sequence[Brief],
-    template: Cell,
-    findings: Findings,
-    *,
-    campaign: str,
-    columns: Collection[str],
-    cells: Mapping[str, Mapping[str, Cell]],
-) -> tuple[Brief, ...]:
-    """Return the briefs with the names of their files; note illegal names, and those given twice.
+class Naming:
+    """Names the files of one row of a sheet after the other; a wrong template names none.
 
-    `columns` are those of the sheet, `cells` say where the value of a row is. A template
-    without a folder is for the campaign's folder.
+    `columns` are those of the sheet, `cells` say where the value of a row is.
     """
-    naming = _Naming(template, findings, columns, cells, campaign)
-    text = as_text(template.value)
-    naming.take(text if "/" in text else f"{{campaign}}/{text}", text)
-    return tuple(replace(brief, name=name) for brief, name in naming.names(briefs))
-
-
-def copied(
-    briefs: Sequence[Brief],
-    addresses: Cell,
-    findings: Findings,
-    *,
-    campaign: str,
-    columns: Collection[str],
-    cells: Mapping[str, Mapping[str, Cell]],
-    local: bool,
-) -> tuple[Brief, ...]:
-    """Return the briefs with the places of their copies; note the addresses that cannot be.
-
-    Only what comes from this machine (`local`) may name a folder of it.
-    """
-    value = addresses.value
-    naming = _Naming(addresses, findings, columns, cells, campaign)
-    for text in map(as_text, [value] if isinstance(value, str) else value):
-        place = naming.take_copy(text, local=local)
-        if place is not None:
-            said = "is where finished files are copied to"
-            findings.note(said, line=addresses.line, cell=addresses.where, value=text)
-            found = naming.names(briefs)
-            briefs = [
-                brief if name is None else replace(brief, copies=(*brief.copies, (place, name)))
-                for brief, name in found
-            ]
-    return tuple(briefs)
-
-
-class _Naming:
-    """Names the files of one row of a sheet after the other; a wrong template names none."""
 
     def __init__(
         self,
-        template: Cell,
         findings: Findings,
+        *,
+        campaign: str,
         columns: Collection[str],
         cells: Mapping[str, Mapping[str, Cell]],
-        campaign: str,
     ) -> None:
-        self.template = template
         self.findings = findings
+        self.campaign = campaign
         self.columns = columns
         self.cells = cells
-        self.campaign = campaign
+        self.first: dict[str, Brief] = {}
+        #: The template in hand, where its files go, and the words that are filled in later.
+        self.template = Cell("names", "", None, "names")
         self.place = ""
         self.later: tuple[str, ...] = LATER
         self.parts: list[tuple[str, str | None, str]] = []
-        self.first: dict[str, Brief] = {}
         self.empty: dict[str, list[Brief]] = {}
 
-    def take(self, template: str, said: str) -> None:
+    def named(self, briefs: Sequence[Brief], template: Cell) -> tuple[Brief, ...]:
+        """Return the briefs with the names of their files; note illegal names, and one given twice.
+
+        A template without a folder is for the campaign's folder.
+        """
+        self.template, self.later, text = template, LATER, as_text(template.value)
+        self._take(text if "/" in text else f"{{campaign}}/{text}", text)
+        return tuple(replace(brief, name=name) for brief, name in self._names(briefs))
+
+    def copied(self, briefs: Sequence[Brief], addresses: Cell, *, local: bool) -> tuple[Brief, ...]:
+        """Return the briefs with the places of their copies; note the addresses that cannot be.
+
+        Only what comes from this machine (`local`) may name a folder of it.
+        """
+        self.template, value = addresses, addresses.value
+        for text in map(as_text, [value] if isinstance(value, str) else value):
+            self._take_copy(text, local=local)
+            if self.parts:
+                said = "is where finished files are copied to"
+                self.findings.note(said, line=addresses.line, cell=addresses.where, value=text)
+                briefs = [
+                    brief
+                    if name is None
+                    else replace(brief, copies=(*brief.copies, (self.place, name)))
+                    for brief, name in self._names(briefs)
+                ]
+        return tuple(briefs)
+
+    def _take(self, template: str, said: str) -> None:
         """Take up a template; what is wrong with it is noted as it was `said`."""
         self.parts, self.empty = [], {}
         try:
@@ -226,20 +209,19 @@ class _Naming:
         else:
             self.parts = parts
 
-    def take_copy(self, said: str, *, local: bool) -> str | None:
-        """Take up the address of a copy; return its place, or None for one that cannot be."""
-        self.later = (*LATER, FILE)
+    def _take_copy(self, said: str, *, local: bool) -> None:
+        """Take up the address of a copy; what is wrong with it is noted."""
+        self.parts, self.later = [], (*LATER, FILE)
         try:
             self.place, name = split_copy(said)
             if self.place.startswith("file:") and not local:
                 raise ValueError("is a folder, which only a profile or a local sheet can name")
         except ValueError as wrong:
             self._refuse(str(wrong), said)
-            return None
-        self.take(name, said)
-        return self.place if self.parts else None
+        else:
+            self._take(name, said)
 
-    def names(self, briefs: Sequence[Brief]) -> list[tuple[Brief, str | None]]:
+    def _names(self, briefs: Sequence[Brief]) -> list[tuple[Brief, str | None]]:
         """Return each brief with its name; None where it needs none, or has none."""
         # A row without a request has problems of its own; one that is off makes no files.
         wanted = [bool(self.parts and brief.request and brief.enabled) for brief in briefs]

@@ -123,7 +123,8 @@ def sheet_of(
     briefs, cells = _briefs_of(table, findings, options, folder)
     campaign = _campaign(table, options, findings)
     budget = _budget(table, options, findings)
-    said = {name: _part(name, table, findings) for name in _OPTIONS}
+    parts = {name: _part(name, table, findings) for name in _OPTIONS}
+    said = {name: value for name, value in parts.items() if value is not None}
     briefs = _with_places(briefs, cells, table, findings, options, campaign, folder)
     return Sheet(
         campaign=campaign,
@@ -132,11 +133,7 @@ def sheet_of(
         name=name,
         digest=hashlib.sha256(content).hexdigest(),
         budget=budget,
-        canary=said["canary"],
-        edits=said["edits"],
-        waves=said["waves"] or (),
-        retry_failed=said["retry_failed"],
-        keep_at_service=said["keep_at_service"],
+        **said,
         says_names="names" in table.parts,
         says_copies="copies" in table.parts,
         read_at=options.now,
@@ -200,16 +197,16 @@ def _with_places(
     folder: Path | None,
 ) -> tuple[Brief, ...]:
     """Return the briefs with the names of their files, and the places that these are copied to."""
-    from callsheet.tasks.sheet.placeholders import copied, named
+    from callsheet.tasks.sheet.placeholders import Naming
 
-    where: Any = {"campaign": campaign, "columns": table.columns, "cells": cells}
+    naming = Naming(findings, campaign=campaign, columns=table.columns, cells=cells)
     names = table.parts.get("names") or Cell("names", options.names, None, "the setting names")
     if names.value != DEFAULT_NAMES:
-        briefs = named(briefs, names, findings, **where)
+        briefs = naming.named(briefs, names)
     copies = table.parts.get("copies") or Cell("copies", options.copies, None, "the setting copies")
     if copies.value:
         local = "copies" not in table.parts or folder is not None
-        briefs = copied(briefs, copies, findings, **where, local=local)
+        briefs = naming.copied(briefs, copies, local=local)
     return briefs
 
 
