@@ -53,9 +53,9 @@ _SHAPES = {
 #: Units of an amount of credits, before or after it.
 CURRENCIES = ("€", "$", "£", "¥", "eur", "usd", "gbp", "chf", "euros", "euro", "dollars", "dollar")
 _UNITS = (*CURRENCIES, "credits", "credit", "kredite", "crédits", "crédit", "créditos")
-#: Between caption formats.
 _WHOLE = re.compile(r"([+-]?[0-9]{1,15})(?:\.0+)?")
 _AMOUNT = re.compile(AMOUNT)
+#: Between caption formats.
 _JOINTS = re.compile(r"(?:[\s,;|/&+]|(?<=\s)(?:and|und)(?=\s))+")
 _TAGS = re.compile(r"[,;|\n]")
 _DASHES = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-"))
@@ -215,29 +215,23 @@ def priority(value: Json) -> int:
     return whole(value) if word is None else word
 
 
-def seconds(value: Json) -> int:
-    """Return a whole number of seconds above 0, also from `6 s`, `1m30s` and `1:30`."""
-    said = _number_text(value)
-    found = _WHOLE.fullmatch(said)
-    number = Decimal(found[1]) if found else settled(said, lengths(said), _is_above_zero)
-    if number is None or number <= 0:
-        raise ValueError("is not a whole number of seconds above 0, like 12")
-    return int(number)
+def seconds_among(allowed: Collection[int] = (), words: str = "") -> Callable[[Json], int]:
+    """Return a parser for whole seconds above 0, also from `6 s`, `1m30s` and `1:30`.
 
+    Where there are `allowed` lengths, it takes these alone, which are called `words`.
+    """
 
-def seconds_among(allowed: Collection[int], words: str) -> Callable[[Json], int]:
-    """Return a parser for one of some lengths in seconds, which are called `words`."""
+    def fits(number: Decimal) -> bool:
+        return number in allowed if allowed else _is_above_zero(number)
 
     def parse(value: Json) -> int:
         said = _number_text(value)
-        if found := _WHOLE.fullmatch(said):
-            ways, number = [Decimal(found[1])], Decimal(found[1])
-        else:
-            ways = lengths(said)
-            number = settled(said, ways, lambda one: one in allowed) or Decimal(0)
+        found = _WHOLE.fullmatch(said)
+        ways = [Decimal(found[1])] if found else lengths(said)
         if not any(map(_is_above_zero, ways)):
             raise ValueError("is not a whole number of seconds above 0, like 12")
-        if number not in allowed:
+        number = settled(said, ways, fits)
+        if number is None:
             raise ValueError(f"is not {words} seconds")
         return int(number)
 
@@ -414,14 +408,6 @@ def unmistakable(number: Decimal) -> str:
     """Return a number as no one reads it otherwise: 1.125 with a fourth decimal."""
     said = say(number)
     return f"{said}0" if len(said.partition(".")[2]) == 3 else said
-
-
-def edits(value: Json) -> str:
-    """Return `cheapest` or `retake`; raise ValueError for anything else."""
-    word = str(value).strip().casefold()
-    if word not in ("cheapest", "retake"):
-        raise ValueError("is neither cheapest nor retake")
-    return word
 
 
 def duration(value: Json) -> float:

@@ -99,7 +99,7 @@ def _seconds(member: FieldInfo, lengths: tuple[int, ...]) -> Column:
         lengths = tuple(range(limits["ge"], limits["le"] + 1))
         said = f"from {lengths[0]} to {lengths[-1]}"
     else:
-        return Column(cells.seconds, _NUMBERED)
+        return Column(cells.seconds_among(), _NUMBERED)
     return Column(cells.seconds_among(lengths, said), _choice(lengths))
 
 
@@ -203,7 +203,7 @@ PARTS: Mapping[str, Column] = {
         "Make one video of each kind of row first: the others wait until you keep it (yes), or "
         "until its checks pass (auto)."
     ),
-    "edits": Column(cells.edits, _choice(("cheapest", "retake"))).named(
+    "edits": _one_of(("cheapest", "retake")).named(
         "What a changed row gets: an edit of its video if that is enough (cheapest), or always a "
         "new video (retake)."
     ),

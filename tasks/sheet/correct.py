@@ -19,7 +19,7 @@ from callsheet.tasks.runtime.errors import BadInput, Problem
 from callsheet.tasks.runtime.spreadsheets import guarded, is_formula
 from callsheet.tasks.sheet.columns import ANY_ROW
 from callsheet.tasks.sheet.formats import SUFFIXES, decoded
-from callsheet.tasks.sheet.grid import Grid, delimited_lines
+from callsheet.tasks.sheet.grid import body_of, delimited_lines
 from callsheet.tasks.sheet.header_lines import SEARCHED, Column, pick_header, read_header
 from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.table import Findings, Line, is_blank
@@ -213,7 +213,7 @@ def _table(lines: Sequence[Line], names: Names) -> tuple[Line, Sequence[Column],
     named = [line._replace(cells=names.of_line(line.cells)) for line in filled[:SEARCHED]]
     at = pick_header(named, findings, "line")
     columns = read_header(named[at], findings, lambda name, _line, _position: name)
-    rows = Grid(findings, exact=False).body(filled[at + 1 :], filled[at])
+    rows = body_of(filled[at + 1 :], filled[at], findings, "line")
     return filled[at], columns, rows
 
 

@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -43,100 +44,153 @@ LONG = 20_000
 Locate = Callable[[int, int], str]
 
 
-class Grid:
-    """Turns the lines of one sheet into a table.
+def read_grid(
+    lines: Iterable[Line],
+    findings: Findings,
+    *,
+    exact: bool,
+    locate: Locate | None = None,
+    hidden_columns: Collection[int] = (),
+    skip_hidden: bool = False,
+) -> Table:
+    """Return the table that lines are; problems are noted, hopeless sheets raise.
 
     `exact` means that a line must have as many cells as the header, as in a CSV, where a missing
-    one moves all that follow. `locate` names a cell the way a spreadsheet does.
+    one moves all that follow. `locate` names a cell the way a spreadsheet does. Of hidden lines
+    that are left out (`skip_hidden`) no problem is noted.
     """
+    word = "row" if locate else "line"
+    filled = (line for line in lines if not is_blank(line))
+    first = list(islice(filled, SEARCHED))
+    names = findings.names
+    named = [line._replace(cells=names.of_line(line.cells)) for line in first]
+    below = 1 + pick_header(named, findings, word)
+    header = first[below - 1]
+    findings.names = names.of_headers(header.cells)
+    columns = read_header(header, findings, partial(_place, locate))
+    body = body_of(chain(first[below:], filled), header, findings, word)
+    rows = Grid(columns, findings, body, exact=exact, locate=locate, skip_hidden=skip_hidden)
+    rows.check()
+    _note_hidden(rows.columns, hidden_columns, findings)
+    kept: dict[str, str] = {}
+    for column in rows.columns:
+        kept.setdefault(column.name, column.header)
+    return Table(
+        columns=kept,
+        rows=rows,
+        complete=all(column.usable for column in columns),
+        hidden=frozenset(line.number for line in body if line.hidden),
+        place=rows.place,
+    )
+
+
+def body_of(lines: Iterable[Line], header: Line, findings: Findings, word: str) -> list[Line]:
+    """Return the lines that are rows: without the header once more, or totals at the end.
+
+    `word` is what people call a line.
+    """
+    names = _written(header)
+    body: list[Line] = []
+    for line in lines:
+        if _written(line) == names:
+            repeated = f"repeats the header in {word} {header.number} and is not read"
+            findings.note(repeated, line=line.number)
+            continue
+        if len(body) == MAX_ROWS:
+            findings.give_up(f"has more than {MAX_ROWS:,} rows; split it")
+        body.append(line)
+    if body and is_total(body[-1]):
+        total = body.pop()
+        said = next(cell.strip() for cell in total.cells if any(map(str.isalpha, cell)))
+        findings.note(
+            "is a line of totals below the rows and is not read", line=total.number, value=said
+        )
+    return body
+
+
+def _note_hidden(columns: Iterable[Column], positions: Collection[int], findings: Findings) -> None:
+    hidden = [
+        column.header for column in columns if column.position in positions and not column.kept_only
+    ]
+    if hidden:
+        count = "a hidden column" if len(hidden) == 1 else f"{len(hidden)} hidden columns"
+        findings.note(f"has {count} ({', '.join(hidden)}), read as all others")
+
+
+def _place(locate: Locate | None, name: str, line: int, position: int) -> str:
+    """Return how a message names a cell: `aspect_ratio (Sheet1!D14)`."""
+    return f"{name} ({locate(line, position)})" if locate else name
+
+
+class Grid(Collection[Row]):
+    """The rows of a table, each made of its line when it is its turn: they are never all there."""
 
     def __init__(
         self,
+        columns: Sequence[Column],
         findings: Findings,
+        lines: list[Line],
         *,
         exact: bool,
-        locate: Locate | None = None,
-        hidden_columns: Collection[int] = (),
+        locate: Locate | None,
         skip_hidden: bool = False,
     ) -> None:
-        self.findings = findings
-        self.exact = exact
-        self.locate = locate
-        self.hidden_columns = hidden_columns
+        self.columns = [column for column in columns if not is_ours(column.name)]
+        self._findings = findings
+        self._exact = exact
+        self._locate = locate
         #: Reads hidden lines where they are left out: what is wrong with them matters to no one.
-        self.unseen = (
-            Grid(Findings(findings.file), exact=exact, locate=locate) if skip_hidden else self
+        self._unseen = (
+            Grid(columns, Findings(findings.file), [], exact=exact, locate=locate)
+            if skip_hidden
+            else self
         )
-        #: Where text without a header has been refused already.
-        self.nameless: set[int] = set()
-        #: The columns of a status sheet, which have a header and are not read.
-        self.ours: frozenset[int] = frozenset()
+        #: Where there is a header, or text without one that has been refused already.
+        self._headed = {column.position for column in columns}
         #: The merged cells whose value was read for more than their first line.
-        self.filled: dict[Span, None] = {}
-        #: What people call a line of it.
-        self.line_word = "row" if locate else "line"
+        self._filled: dict[Span, None] = {}
+        self._lines = lines
+        self._count = len(lines)
+        self._width = columns[-1].position + 1
+        self._even = [column.position for column in columns] == [*range(self._width)]
+        #: Texts that stand in many rows, each of them once.
+        self._known: dict[str, str] = {}
 
-    def table(self, lines: Iterable[Line]) -> Table:
-        """Return the table; problems are noted, hopeless sheets raise."""
-        filled = (line for line in lines if not is_blank(line))
-        first = list(islice(filled, SEARCHED))
-        names = self.findings.names
-        named = [line._replace(cells=names.of_line(line.cells)) for line in first]
-        below = 1 + pick_header(named, self.findings, self.line_word)
-        header = first[below - 1]
-        self.findings.names = names.of_headers(header.cells)
-        columns = read_header(header, self.findings, self.place)
-        body = self.body(chain(first[below:], filled), header)
-        rows = GridRows(self, body, columns)
-        rows.check()
+    def check(self) -> None:
+        """Note what is wrong with merged cells, which concerns several lines at once."""
+        for line in self._lines:
+            if line.spans:
+                self._reader(line)._merged(line)
         self._note_merged()
-        self._note_hidden(columns)
-        kept: dict[str, str] = {}
-        for column in rows.columns:
-            kept.setdefault(column.name, column.header)
-        complete = all(column.usable for column in columns)
-        hidden = frozenset(line.number for line in body if line.hidden)
-        return Table(
-            columns=kept,
-            rows=rows,
-            complete=complete,
-            hidden=hidden,
-            place=rows.place,
-        )
 
-    def body(self, lines: Iterable[Line], header: Line) -> list[Line]:
-        """Return the lines that are rows: without the header once more, or totals at the end."""
-        names = _written(header)
-        body: list[Line] = []
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, row: object) -> bool:
+        return any(one == row for one in self)
+
+    def __iter__(self) -> Iterator[Row]:
+        return self._rows(iter(self._lines))
+
+    def drained(self) -> Iterator[Row]:
+        """Yield the rows a last time, and keep no line that a row was made of."""
+        self._lines.reverse()
+        return self._rows(self._lines.pop() for _ in range(len(self._lines)))
+
+    def _rows(self, lines: Iterator[Line]) -> Iterator[Row]:
         for line in lines:
-            if _written(line) == names:
-                repeated = f"repeats the header in {self.line_word} {header.number} and is not read"
-                self.findings.note(repeated, line=line.number)
-                continue
-            if len(body) == MAX_ROWS:
-                self.findings.give_up(f"has more than {MAX_ROWS:,} rows; split it")
-            body.append(line)
-        if body and is_total(body[-1]):
-            total = body.pop()
-            said = next(cell.strip() for cell in total.cells if any(map(str.isalpha, cell)))
-            self.findings.note(
-                "is a line of totals below the rows and is not read", line=total.number, value=said
-            )
-        return body
+            row = self._plain(line) or self._reader(line)._row(line)
+            if row is not None:
+                yield row
 
-    def row(self, line: Line, columns: list[Column], width: int) -> Row | None:
-        """Return the row that a line is; None for one that does not fit below the header."""
-        grid = self.unseen if line.hidden else self
-        if not grid._fits(line, width):
-            return None
-        grid._refuse_nameless(line, columns)
-        return grid._row(line, columns, grid._merged(line, columns))
+    def _reader(self, line: Line) -> Grid:
+        return self._unseen if line.hidden else self
 
-    def _fits(self, line: Line, width: int) -> bool:
-        used = len(line.cells)
+    def _fits(self, line: Line) -> bool:
+        used, width = len(line.cells), self._width
         while used > width and not line.cells[used - 1].strip():
             used -= 1
-        if used == width or not self.exact:
+        if used == width or not self._exact:
             return True
         curly = any(mark in cell for cell in line.cells for mark in "“”„")
         hint = (
@@ -146,26 +200,25 @@ class Grid:
             if used > width
             else "a delimiter is missing"
         )
-        self.findings.refuse(f"has {used} cells, the header has {width}: {hint}", line=line.number)
+        self._findings.refuse(f"has {used} cells, the header has {width}: {hint}", line=line.number)
         return False
 
-    def _refuse_nameless(self, line: Line, columns: list[Column]) -> None:
-        named = {column.position for column in columns} | self.ours
+    def _refuse_nameless(self, line: Line) -> None:
         for position, cell in enumerate(line.cells):
-            if position not in named and position not in self.nameless and cell.strip():
-                self.nameless.add(position)
-                place = self.place(f"column {position + 1}", line.number, position)
+            if position not in self._headed and cell.strip():
+                self._headed.add(position)
+                place = _place(self._locate, f"column {position + 1}", line.number, position)
                 message = "stands in a column without a header"
-                self.findings.refuse(message, line=line.number, cell=place, value=cell.strip())
+                self._findings.refuse(message, line=line.number, cell=place, value=cell.strip())
 
-    def _merged(self, line: Line, columns: list[Column]) -> set[int]:
+    def _merged(self, line: Line) -> set[int]:
         """Refuse merged cells in which two columns or two ids are one; return where they are."""
         faulty: set[int] = set()
-        for column in columns:
+        for column in self.columns:
             span = line.spans.get(column.position)
             if span is None:
                 continue
-            shared = [one.header for one in columns if line.spans.get(one.position) == span]
+            shared = [one.header for one in self.columns if line.spans.get(one.position) == span]
             if len(shared) > 1:
                 message = f"is merged over {len(shared)} columns ({', '.join(shared)})"
                 remedy = "unmerge it, and write into each what belongs there"
@@ -173,51 +226,45 @@ class Grid:
                 message = f"is merged: rows {span.first_line} to {span.last_line} have one id"
                 remedy = "unmerge it, and give each row its own"
             else:
-                self.filled[span] = None
+                self._filled[span] = None
                 continue
             faulty.add(column.position)
-            self.findings.refuse(f"{message}; {remedy}", line=span.first_line, cell=str(span))
+            self._findings.refuse(f"{message}; {remedy}", line=span.first_line, cell=str(span))
         return faulty
 
     def _note_merged(self) -> None:
-        if len(self.filled) == 1:
-            (span,) = self.filled
-            self.findings.note(
+        if len(self._filled) == 1:
+            (span,) = self._filled
+            self._findings.note(
                 f"is merged: its value is read for rows {span.first_line} to {span.last_line}",
                 line=span.first_line,
                 cell=str(span),
             )
-        elif self.filled:
-            shown = ", ".join(map(str, [*self.filled][:3]))
-            more = f" and {len(self.filled) - 3} more" if len(self.filled) > 3 else ""
-            self.findings.note(
+        elif self._filled:
+            shown = ", ".join(map(str, [*self._filled][:3]))
+            more = f" and {len(self._filled) - 3} more" if len(self._filled) > 3 else ""
+            self._findings.note(
                 f"has merged cells ({shown}{more}): the value of each is read for all its rows"
             )
 
-    def _note_hidden(self, columns: Iterable[Column]) -> None:
-        hidden = [
-            column.header
-            for column in columns
-            if column.position in self.hidden_columns
-            and not (column.kept_only or is_ours(column.name))
-        ]
-        if hidden:
-            count = "a hidden column" if len(hidden) == 1 else f"{len(hidden)} hidden columns"
-            self.findings.note(f"has {count} ({', '.join(hidden)}), read as all others")
-
-    def _row(self, line: Line, columns: list[Column], faulty: Collection[int]) -> Row:
+    def _row(self, line: Line) -> Row | None:
+        """Return the row that a line is; None for one that does not fit below the header."""
+        if not self._fits(line):
+            return None
+        self._refuse_nameless(line)
+        faulty = self._merged(line)
         cells: dict[str, Cell] = {}
-        for column in columns:
+        for column in self.columns:
             text, fault = self._text(line, column)
             noted = column.position in faulty
             if not text and not fault and not noted:
                 continue
-            place = self.place(column.header, line.number, column.position)
+            place = self._place(column, line.number)
             shown = line.shown.get(column.position)
             cell = Cell(column.name, text, line.number, place, noted or bool(fault), shown)
             if fault:
-                row = None if column.name == "id" else _id_of(line, columns)
-                self.findings.refuse(fault, **cell.place(row=row, value=text))
+                row = None if column.name == "id" else self._id_of(line)
+                self._findings.refuse(fault, **cell.place(row=row, value=text))
             if column.usable or column.name not in cells:
                 cells[column.name] = cell
         return Row(line.number, cells)
@@ -240,53 +287,6 @@ class Grid:
             )
         return text, line.faults.get(column.position)
 
-    def place(self, name: str, line: int, position: int) -> str:
-        """Return how a message names a cell: `aspect_ratio (Sheet1!D14)`."""
-        return f"{name} ({self.locate(line, position)})" if self.locate else name
-
-
-class GridRows(Collection[Row]):
-    """The rows of a grid, each made of its line when it is its turn: they are never all there."""
-
-    def __init__(self, grid: Grid, lines: list[Line], columns: tuple[Column, ...]) -> None:
-        self.columns = [column for column in columns if not is_ours(column.name)]
-        self._grid = grid
-        self._lines = lines
-        self._count = len(lines)
-        self._width = columns[-1].position + 1
-        ours = frozenset(column.position for column in columns if is_ours(column.name))
-        grid.ours = grid.unseen.ours = ours
-        self._even = [column.position for column in columns] == [*range(self._width)]
-        #: Texts that stand in many rows, each of them once.
-        self._known: dict[str, str] = {}
-
-    def check(self) -> None:
-        """Note what is wrong with merged cells, which concerns several lines at once."""
-        for line in self._lines:
-            if line.spans:
-                grid = self._grid.unseen if line.hidden else self._grid
-                grid._merged(line, self.columns)
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __contains__(self, row: object) -> bool:
-        return any(one == row for one in self)
-
-    def __iter__(self) -> Iterator[Row]:
-        return self._rows(iter(self._lines))
-
-    def drained(self) -> Iterator[Row]:
-        """Yield the rows a last time, and keep no line that a row was made of."""
-        self._lines.reverse()
-        return self._rows(self._lines.pop() for _ in range(len(self._lines)))
-
-    def _rows(self, lines: Iterator[Line]) -> Iterator[Row]:
-        for line in lines:
-            row = self._plain(line) or self._grid.row(line, self.columns, self._width)
-            if row is not None:
-                yield row
-
     def cells(self, line: int, texts: Iterable[tuple[str, str]]) -> dict[str, Cell]:
         """Return where the texts of a row stand that begins on a line, by column."""
         return {
@@ -299,7 +299,7 @@ class GridRows(Collection[Row]):
         """Return a row in which all is text that needs no second look, as in most; else None."""
         if not self._even or len(line.cells) != self._width or line.hidden or line.is_odd:
             return None
-        known, number, locate = self._known, line.number, self._grid.locate
+        known, number, locate = self._known, line.number, self._locate
         cells: dict[str, Cell] = {}
         for column in self.columns:
             raw = line.cells[column.position]
@@ -323,20 +323,19 @@ class GridRows(Collection[Row]):
         return None if column is None else self._place(column, line)
 
     def _place(self, column: Column, line: int) -> str:
-        return self._grid.place(column.header, line, column.position)
+        return _place(self._locate, column.header, line, column.position)
+
+    def _id_of(self, line: Line) -> str | None:
+        """Return what a line says of its row's id, for a message about another cell."""
+        for column in self.columns:
+            if column.name == "id" and column.position < len(line.cells):
+                return line.cells[column.position].strip() or None
+        return None
 
 
 def _written(line: Line) -> tuple[tuple[int, str], ...]:
     """Return the texts of a line and where they stand."""
     return tuple((n, text) for n, text in enumerate(map(str.strip, line.cells)) if text)
-
-
-def _id_of(line: Line, columns: list[Column]) -> str | None:
-    """Return what a line says of its row's id, for a message about another cell."""
-    for column in columns:
-        if column.name == "id" and column.position < len(line.cells):
-            return line.cells[column.position].strip() or None
-    return None
 
 
 # CSV and its relatives, read strictly.
@@ -357,7 +356,7 @@ def read_delimited(text: str, findings: Findings, *, delimiter: str | None = Non
     if lines.count("\n") > MAX_LINES:
         findings.give_up(f"has more than {MAX_LINES:,} lines: split it, or delete the blank ones")
     chosen = _given(delimiter, findings) or announced or _guess(lines, findings.names)
-    return Grid(findings, exact=True).table(_lines(lines, chosen, first, findings))
+    return read_grid(_lines(lines, chosen, first, findings), findings, exact=True)
 
 
 def delimited_lines(text: str, names: Names) -> tuple[str, str, list[Line]]:

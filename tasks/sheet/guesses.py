@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import lru_cache
 
 from callsheet.tasks.sheet import cells
 from callsheet.tasks.sheet.table import Cell, Findings, Table
@@ -35,7 +36,6 @@ class Guesses:
         #: By column and kind: the first cell, what is said of it, how many there are and how many
         #: of them hold the same text.
         self._found: dict[tuple[str, str], tuple[Cell, str, int, int]] = {}
-        self._said: dict[tuple[str, str], str | None] = {}
         self._columns = frozenset(UNITS)
 
     def ticked(self, table: Table, findings: Findings) -> bool:
@@ -66,21 +66,11 @@ class Guesses:
             raw, value = cell.value, said.get(column)
             if type(raw) is not str or value is None or (raw == value and column != "language"):
                 continue
-            words = self._reading(column, raw, value) if raw != value else None
+            words = reading(column, raw, value) if raw != value else None
             if column == "language" and (meant := COUNTRIES.get(raw.casefold())):
                 words = f'is sent as it stands, and is a country\'s code: is "{meant}" meant?'
             if words:
                 self._count(cell, raw, words)
-
-    def _reading(self, column: str, raw: str, value: Json) -> str | None:
-        """Return as `reading`, which says the same of many rows."""
-        key = column, raw
-        if key not in self._said:
-            said = reading(column, raw, value)
-            if len(self._said) >= KNOWN:
-                return said
-            self._said[key] = said
-        return self._said[key]
 
     def _count(self, cell: Cell, raw: str, said: str) -> None:
         kind = cell.column, _DIGITS.sub("0", raw.casefold())
@@ -97,6 +87,7 @@ class Guesses:
             findings.note(f"{words}{also}", **cell.place(value=str(cell.value)))
 
 
+@lru_cache(maxsize=KNOWN)
 def reading(column: str, raw: str, value: Json) -> str | None:
     """Return how a text was read where it could have been meant otherwise, else None."""
     if isinstance(value, bool):

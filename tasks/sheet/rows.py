@@ -19,7 +19,7 @@ from callsheet.tasks.sheet.columns import (
     ROWS,
     Column,
 )
-from callsheet.tasks.sheet.grid import GridRows
+from callsheet.tasks.sheet.grid import Grid
 from callsheet.tasks.sheet.guesses import Guesses
 from callsheet.tasks.sheet.placeholders import filled, has_placeholder
 from callsheet.tasks.sheet.row_ids import Candidate, refuse_moves, refuse_twins
@@ -67,7 +67,7 @@ def to_briefs(
     off = {"enabled": _OFF} if reading.guesses.ticked(table, findings) else {}
     known: list[Candidate] = []
     places: dict[str, Cells] = {}
-    rows = table.rows.drained() if isinstance(table.rows, GridRows) else table.rows
+    rows = table.rows.drained() if isinstance(table.rows, Grid) else table.rows
     for row in rows:
         merged = with_defaults(row, table.defaults)
         merged = filled(row, merged, table, findings)
@@ -75,7 +75,7 @@ def to_briefs(
             merged = {"cost_center": merged[cost_center], **merged}
         candidate = reading.candidate(row, {**off, **merged} if off else merged)
         known.append(candidate)
-        if not isinstance(table.rows, GridRows):
+        if not isinstance(table.rows, Grid):
             places[candidate.brief.row] = merged
     reading.guesses.tell(findings)
     refuse_twins(known, findings)
@@ -87,7 +87,7 @@ def to_briefs(
         )
     briefs = tuple(one.brief for one in known)
     _advise_length(known, findings)
-    return briefs, GridCells(table.rows, briefs) if isinstance(table.rows, GridRows) else places
+    return briefs, GridCells(table.rows, briefs) if isinstance(table.rows, Grid) else places
 
 
 def _advise_length(candidates: Iterable[Candidate], findings: Findings) -> None:
@@ -141,7 +141,7 @@ def dated(briefs: Sequence[Brief], findings: Findings, *, now: float) -> tuple[B
 class GridCells(Mapping[str, Cells]):
     """Where the cells of a grid's rows stand, by id: worked out when it is asked for."""
 
-    def __init__(self, rows: GridRows, briefs: Sequence[Brief]) -> None:
+    def __init__(self, rows: Grid, briefs: Sequence[Brief]) -> None:
         self._rows = rows
         self._briefs = briefs
         self._by_row: dict[str, Brief] = {}
@@ -216,6 +216,9 @@ def _is_for_clips(column: str) -> bool:
 #: The members of the request of each operation.
 _MEMBERS = {name: tuple(request.model_fields) for name, request in REQUESTS.items()}
 _DEFAULTS = {name: column.default for name, column in OWN.items()}
+#: The columns that a brief has as they are.
+_AS_SAID = ("was", "enabled", "priority", "max_credits", "tags", "cost_center", "notes", "video_id",
+            "deliver_after", "deliver_by")  # fmt: skip
 
 
 #: Reads the value of a cell; raises ValueError with what is wrong.
@@ -286,21 +289,12 @@ class _Reading:
         usual: tuple[CaptionFormat, ...] = ("srt", "vtt") if operation == CREATE else ()
         brief = Brief(
             row=said["id"] or content_id(operation or "", request),
-            was=said["was"],
             operation=operation or "",
             request=request,
             captions=usual if said["captions"] is None else said["captions"],
-            enabled=said["enabled"],
-            priority=said["priority"],
-            max_credits=said["max_credits"],
-            tags=said["tags"],
-            cost_center=said["cost_center"],
-            notes=said["notes"],
-            video_id=said["video_id"],
-            deliver_after=said["deliver_after"],
-            deliver_by=said["deliver_by"],
             line=row.line,
             cells=self._texts(row),
+            **{name: said[name] for name in _AS_SAID},
         )
         return Candidate(brief, self.name, merged.get("was"))
 

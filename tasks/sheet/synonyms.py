@@ -14,22 +14,19 @@ from callsheet.tasks.sheet.text import plain
 
 #: Column -> what it is called, a space for any of space, hyphen and underscore.
 _CALLED: Mapping[str, str] = {
-    "id": "video id, row, row id, clip id, spot id, ad id, asset id, kennung, "
-    "key, no, nr, #, nummer, number, referenz, ref, reference, référence, referencia, numéro, "
-    "número, job #, job#, job no, job nr, job number, job id, job code, asset #, asset no, item #, "
-    "item no, item id, jobnummer, auftragsnummer",
+    "id": "video id, row, row id, clip id, spot id, ad id, asset id, kennung",
     "video_id": "service video id, existing video, existing video id, adopt, bestehendes video, "
     "vorhandenes video, vidéo existante, video existente",
     "was": "moved, old id, previous id, former id, alte id, frühere id, ancien id, id anterior",
     "title": "name, headline, heading, video title, titel, überschrift, schlagzeile, titre, "
     "título, titular, encabezado",
     "topic": "subject, theme, brief, idea, thema, idee, sujet, thème, tema, idea del video",
-    "script": "copy, copy text, text, texte, texto, voiceover, voice over, voiceover text, "
-    "voice over text, voiceover script, voice over script, voiceover copy, voice over copy, vo, "
-    "vo script, vo text, vo copy, copy (vo), script (vo), script vo, spoken text, spoken script, "
-    "spoken copy, narration text, narration script, final script, video script, skript, "
-    "sprechertext, sprecher text, drehbuch, scénario, texte voix off, voix off, guion, guión, "
-    "texto locución, locución",
+    "script": "voiceover, voice over, voiceover text, voice over text, voiceover script, voice "
+    "over script, voiceover copy, voice over copy, vo, vo script, vo text, vo copy, "
+    "copy (vo), script (vo), script vo, spoken text, spoken script, spoken copy, "
+    "narration text, narration script, final script, video script, skript, "
+    "sprechertext, sprecher text, drehbuch, scénario, texte voix off, voix off, guion, "
+    "guión, texto locución, locución",
     "narration": "narrator, erzählung, narración",
     "tool": "template, vorlage, werkzeug, modèle, outil, plantilla, herramienta",
     "duration_seconds": "duration, length, video duration, seconds, secs, video length, runtime, "
@@ -100,8 +97,13 @@ def sheet_headers(cells: Iterable[str]) -> frozenset[str]:
     return frozenset(form for form in forms if form and not form.startswith("cs "))
 
 
-_MEANT = {header_form(name): column for column, said in _CALLED.items() for name in said.split(",")}
-_LOOSELY = frozenset(header_form(name) for said in _LOOSE.values() for name in said.split(","))
+def _by_name(called: Mapping[str, str]) -> dict[str, str]:
+    said = ((name, column) for column, names in called.items() for name in names.split(","))
+    return {header_form(name): column for name, column in said}
+
+
+_LOOSELY = _by_name(_LOOSE)
+_MEANT = _by_name(_CALLED) | _LOOSELY
 
 
 def meant_exactly(header: str) -> str | None:
@@ -111,7 +113,7 @@ def meant_exactly(header: str) -> str | None:
 
 def is_loose(header: str) -> bool:
     """Say whether a header is a loose word for its column: `Copy` may not be what is spoken."""
-    return bool({header_form(header), _without_comment(header)} & _LOOSELY)
+    return not _LOOSELY.keys().isdisjoint((header_form(header), _without_comment(header)))
 
 
 def proposed(header: str) -> str | None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn, TypedDict, Unpack, overload
+from typing import Any, NamedTuple, NoReturn, TypedDict, Unpack
 
 from callsheet.tasks.runtime.errors import Problem, SheetError
 from callsheet.tasks.sheet.synonyms import Names
@@ -62,36 +62,15 @@ class Cell(NamedTuple):
         return json.dumps(shown, ensure_ascii=False) if is_tree else as_text(shown)
 
 
-class Texts(Sequence[tuple[str, str]]):
+@dataclass(frozen=True, slots=True)
+class Texts:
     """The headers of a sheet, which all its rows share, with the texts of one row."""
 
-    __slots__ = ("headers", "texts")
-
-    def __init__(self, headers: tuple[str, ...], texts: tuple[str, ...]) -> None:
-        self.headers = headers
-        self.texts = texts
-
-    def __len__(self) -> int:
-        return len(self.texts)
+    headers: tuple[str, ...]
+    texts: tuple[str, ...]
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return zip(self.headers, self.texts, strict=True)
-
-    @overload
-    def __getitem__(self, index: int) -> tuple[str, str]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[tuple[str, str]]: ...
-    def __getitem__(self, index: int | slice) -> tuple[str, str] | Sequence[tuple[str, str]]:
-        return tuple(self)[index]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))
 
 
 class Row(NamedTuple):

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callsheet.tasks.runtime.errors import SheetError
-from callsheet.tasks.sheet.grid import Grid
+from callsheet.tasks.sheet.grid import read_grid
 from callsheet.tasks.sheet.header_lines import SEARCHED, HeaderLines, find_header
 from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.table import Findings, Line, Table, is_blank
@@ -47,15 +47,16 @@ def read_workbook(
         warnings.simplefilter("ignore")
         with _readable(findings):
             title, shape, lines = _open(content, findings, worksheet)
-        grid = Grid(
+        # Line by line: a sheet with too many is refused before all of them are built.
+        table = read_grid(
+            _guarded(lines, findings),
             findings,
             exact=False,
             locate=partial(_locate, title),
             hidden_columns=shape.hidden_columns,
             skip_hidden=skip_hidden,
         )
-        # Line by line: a sheet with too many is refused before all of them are built.
-        return replace(grid.table(_guarded(lines, findings)), worksheet=title)
+        return replace(table, worksheet=title)
 
 
 def visible_lines(content: bytes, worksheet: str | None, names: Names | None = None) -> list[Line]:

@@ -64,7 +64,7 @@ class Brief:
     deliver_by: float | None = None
     waits: bool = False
     line: int = 0
-    cells: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    cells: Iterable[tuple[str, str]] = field(default=(), repr=False)
     _digest: str | None = field(default=None, init=False, repr=False, compare=False)
     _wishes: str | None = field(default=None, init=False, repr=False, compare=False)
 

@@ -129,7 +129,7 @@ def test_the_spreadsheets_errors_are_refused_in_a_csv_too(refuse, read):
     assert refuse("id,tool,title\nr1,explainer,#REF!\n") == [
         'campaign.csv:2 row "r1", column title: "#REF!" is an error of the spreadsheet, not a value'
     ]
-    assert read("id,tool,x_sum\nr1,explainer,#REF!\n").briefs[0].cells[2] == ("x_sum", "#REF!")
+    assert [*read("id,tool,x_sum\nr1,explainer,#REF!\n").briefs[0].cells][2] == ("x_sum", "#REF!")
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", ",,,\n", "id,tool\n", "\ufeff"])

@@ -31,7 +31,7 @@ def test_a_tools_own_camel_case_is_kept(read):
 def test_the_sheets_own_headers_are_kept_for_people(read):
     sheet = read(" ID ,Tool,X_Owner\nr1,explainer,Ada\n")
     assert sheet.columns == ("ID", "Tool", "X_Owner")
-    assert sheet.briefs[0].cells == (("ID", "r1"), ("Tool", "explainer"), ("X_Owner", "Ada"))
+    assert tuple(sheet.briefs[0].cells) == (("ID", "r1"), ("Tool", "explainer"), ("X_Owner", "Ada"))
     assert sheet.briefs[0].request == {"tool": "explainer"}
 
 

@@ -73,7 +73,7 @@ def test_it_reads_a_file_beside_the_sheet(read, tmp_path):
         sheet = read(csv("@scripts/intro.txt"), folder=tmp_path)
         assert scenes(sheet) == ["Grüße", "zwei"]
         assert sheet.briefs[0].digest == read(csv("Grüße\n\nzwei")).briefs[0].digest
-        assert sheet.briefs[0].cells[1] == ("script", "@scripts/intro.txt")
+        assert [*sheet.briefs[0].cells][1] == ("script", "@scripts/intro.txt")
 
 
 def test_it_does_not_leave_the_sheets_folder(refuse, tmp_path):

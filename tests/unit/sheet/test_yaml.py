@@ -195,8 +195,8 @@ def test_captions_may_be_a_list_or_a_text(read, captions):
 def test_columns_are_those_of_all_rows(read):
     sheet = read("rows: [{id: a, tool: t, x_a: 1}, {id: b, script: {scenes: [s]}}]", YAML)
     assert sheet.columns == ("id", "tool", "x_a", "script")
-    assert sheet.briefs[1].cells[3] == ("script", '{"scenes": ["s"]}')
-    assert sheet.briefs[1].cells[1] == ("tool", "")
+    assert [*sheet.briefs[1].cells][3] == ("script", '{"scenes": ["s"]}')
+    assert [*sheet.briefs[1].cells][1] == ("tool", "")
 
 
 @pytest.mark.parametrize(
