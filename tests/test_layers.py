@@ -49,7 +49,6 @@ BELONGS = {
         "tasks/ledger",
         "tasks/metrics",
         "tasks/engine",
-        "tasks/webhooks",
         "tasks/campaign",
         "tasks/aftercare",
         "tasks/nights",
