@@ -12,12 +12,21 @@ from mcp_types import INVALID_PARAMS
 
 from callsheet.deployments.board.logins import admin_token
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.run_monitor import monitoring
 from callsheet.deployments.board.services.approval import approve
 from callsheet.deployments.commands.people import revoke_person
 from callsheet.tasks.ledger.people import find_person
-from tests.board.conftest import by_test, settings_at
-from tests.mcp.conftest import AGENT, ROW, OpenDesk, call, finished, refused, sheet_of
+from tests.board.conftest import by_test
+from tests.databases import lay_ledger
+from tests.mcp.conftest import (
+    AGENT,
+    ROW,
+    OpenDesk,
+    call,
+    desk_at,
+    finished,
+    refused,
+    sheet_of,
+)
 from tests.programs import Sandbox
 
 #: Every tool: its arguments (those that are needed with a mark), and what a client is told of it.
@@ -333,10 +342,10 @@ async def test_each_refusal_says_what_to_do(
 
 
 async def test_a_plan_without_a_service_is_refused_with_what_to_set(
-    desk: OpenDesk, tmp_path: Path
+    tmp_path: Path, made_ledger: Path
 ) -> None:
-    board = replace(desk.desk.board, settings=settings_at(tmp_path, {}))
-    async with monitoring(board), desk.client(board=board) as client:
+    lay_ledger(tmp_path, made_ledger)
+    async with desk_at(tmp_path, {}) as desk, desk.client() as client:
         said = await refused(client, "plan", sheet=sheet_of(1), campaign="nowhere")
     assert "no video service is configured" in said["refusal"]
     assert "callsheet login" in said["refusal"]
