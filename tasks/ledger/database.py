@@ -67,7 +67,7 @@ def ledger_url(address: str) -> URL:
     What follows `sqlite:///` is the path of a file and nothing else: a folder may have `?` in its
     name, which would begin the parameters of other addresses.
 
-    Raises LedgerError for anything that is neither SQLite nor PostgreSQL.
+    Raises LedgerError for anything that is neither SQLite nor PostgreSQL, and for such parameters.
     """
     try:
         url = make_url(address)
@@ -93,6 +93,11 @@ def ledger_url(address: str) -> URL:
             raise LedgerError(
                 "a ledger without a file would forget what was paid for; nothing was spent",
                 remedy="name a file: sqlite:////var/lib/callsheet/ledger.db",
+            )
+        if "?" in path.rpartition("/")[2]:
+            raise LedgerError(
+                "a SQLite ledger takes no parameters after its path; nothing was spent",
+                remedy="leave out `?` and what follows it",
             )
         url = URL.create(backend, database=path)
     return url.set(drivername=_DRIVERS[backend])

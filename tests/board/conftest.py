@@ -95,7 +95,7 @@ class OpenBoard:
     async def client(self, **how: Any) -> httpx.AsyncClient:
         """Return another client of the board, without a token of its own."""
         # There is no TLS here, and to load all authorities of the world takes 20 ms a client.
-        how = {"base_url": self.origin, "timeout": 30, "verify": False, "trust_env": False, **how}
+        how = {"base_url": self.origin, "timeout": 120, "verify": False, "trust_env": False, **how}
         return await self.closing.enter_async_context(httpx.AsyncClient(**how))
 
     async def form(self, role: str) -> httpx.AsyncClient:

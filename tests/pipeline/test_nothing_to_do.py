@@ -169,7 +169,8 @@ def test_its_statements_do_not_grow_with_its_rows(tmp_path: Path) -> None:
         heard.append(found)
         writes = ("INSERT", "UPDATE", "DELETE")
         assert [one for one in found if one.startswith(writes)] == []
-    assert heard[0] == heard[1]
+    # Some are asked for at once, in either order.
+    assert sorted(heard[0]) == sorted(heard[1])
 
 
 #: A small program between, since a child begins with what its parent has in memory.

@@ -180,6 +180,7 @@ async def test_a_ledger_is_in_its_folder_whatever_the_name(tmp_path: Path, name:
         ("sqlite://var/ledger.db", "without a file"),
         ("sqlite:///:memory:", "without a file"),
         ("sqlite:///file::memory:?uri=true", "without a file"),
+        ("sqlite:///var/ledger.db?mode=ro", "no parameters"),
     ],
 )
 async def test_an_address_that_cannot_be_a_ledger_is_refused(address: str, words: str):
