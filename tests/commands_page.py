@@ -28,9 +28,9 @@ EVERYWHERE = {"help", "json", "profile", "verbose"}
 #: An option that so many commands take with the same meaning is described once.
 MANY = 4
 SHARED = """\
-## Options of many commands
+## Shared options
 
-Each command below names those that it takes.
+Several commands take these options. Each command below lists the ones that it takes.
 """
 
 
@@ -95,7 +95,7 @@ def _described(parser: argparse.ArgumentParser, shared: Sequence[Option]) -> Ite
     others = [f"`{one.shown}`" for one in options if one in shared]
     if others:
         yield ""
-        yield f"[As elsewhere](#options-of-many-commands): {', '.join(others)}."
+        yield f"[Shared options](#shared-options): {', '.join(others)}."
 
 
 def _table(options: Sequence[Option]) -> Iterator[str]:

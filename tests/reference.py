@@ -83,7 +83,7 @@ def _call(
         said_here = _members(members) or _cell(about[f"answers {status}"])
         first = answers.setdefault(said_here, call.replace("/api/v1", ""))
         is_new = len(said_here) < LONG or first == call.replace("/api/v1", "")
-        yield f"| answer {status} | {said_here if is_new else f'as `{first}`'} |"
+        yield f"| answer {status} | {said_here if is_new else f'the same as `{first}`'} |"
     yield f"| operation id | `{operation['operationId']}` |\n"
 
 

@@ -1,6 +1,4 @@
-"""Callsheet's webhooks at the service.
-
-Which exist, created and deleted in an order that survives a crash.
+"""Callsheet's webhooks at the service: found, made and deleted in an order that survives crashes.
 
 A webhook is ours if its secret is in a file here, next to its address and id. The service's list is
 compared with these files; one of another machine is used where it is received, and left alone.

@@ -185,7 +185,7 @@ class _Checks:
         healthy = status.trouble is None
         self.target.rely_on_hints(healthy)
         if status.enabled or (healthy and self._said):
-            # What came while nobody heard it is not repeated.
+            # Deliveries may have been lost meanwhile.
             self.target.sweep()
         if not healthy and not self._said:
             self.say(f"videos are found by looking for them: {status.trouble}")

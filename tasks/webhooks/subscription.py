@@ -76,8 +76,6 @@ async def rotate_subscription(at: Subscriber, *, ping_timeout: float = 30.0) -> 
 _BUSY = SubscriptionStatus(
     trouble="another process is at work on the webhook; ask again in a minute"
 )
-
-
 _ELSEWHERE = "the webhook was made by another machine, which has its secret"
 
 
@@ -193,7 +191,7 @@ def _explained(own: OwnWebhook, trouble: str, found: WebhookInventory) -> str:
     if found.here:
         return trouble + off
     return (
-        f"{trouble}{off} Note that {_ELSEWHERE}: if that has ended, run "
+        f"{trouble}{off} Note that {_ELSEWHERE}. If that machine is gone, run "
         f"`{suggest('webhooks delete', own.webhook.id)}`, then `callsheet webhooks ensure`"
     )
 
