@@ -45,7 +45,7 @@ from callsheet.tasks.runtime.errors import CallsheetError, Parked
 from callsheet.tasks.runtime.redact import say
 
 #: How long the command waits at its end for an answer of Prefect, and for all of them, in seconds.
-WAIT, WAIT_FOR_ALL = 2.0, 15.0
+WAIT, WAIT_FOR_ALL = 5.0, 15.0
 #: What a person has done to a flow run whose state has this type.
 DONE: Mapping[str, Kind] = {
     "CANCELLING": "cancelled",

@@ -7,7 +7,6 @@ on the same processors as what is measured.
 from __future__ import annotations
 
 import random
-import socket
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -18,6 +17,7 @@ from typing import Any
 
 from tests.bench.figures import Figure
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+from tests.web import free_port
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,7 @@ LANES = {"CALLSHEET_AT_ONCE": "16"}
 
 
 def _receiver() -> Mapping[str, str]:
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     return {
         "CALLSHEET_WEBHOOK_URL": f"http://127.0.0.1:{port}",
         "CALLSHEET_RECEIVER": f"127.0.0.1:{port}",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 from tests.bench.process import Ended, run
 from tests.launcher import IMPORTS
 from tests.programs import CALLSHEET, ROOT, Desk, simple_sheet
+from tests.web import free_port
 
 #: Creates, looks and deliveries that Callsheet has under way at once; the others carry as many
 #: rows at once as these are together.
@@ -115,8 +115,7 @@ def stub(*videos: Path, latency: float = 0.0) -> Iterator[str]:
 def prefect_server(home: Path) -> Iterator[None]:
     """Run a Prefect server of its own, as its documentation has it, for plain Prefect's runs."""
     home.mkdir(parents=True)
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     os.environ["PREFECT_HOME"] = str(home)
     os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{port}/api"
     words = ["server", "start", "--no-ui", "--host", "127.0.0.1", "--port", str(port)]

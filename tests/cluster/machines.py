@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from callsheet.deployments.servers import server_environ, server_words
 from callsheet.deployments.up.deploy import POOL
 from tests.cluster.postgres import Postgres, postgres
 from tests.programs import CALLSHEET, ROOT, Desk, Sandbox, sandbox
+from tests.web import free_port
 
 PREFECT_FILE = ROOT / "deployments" / "prefect.yaml"
 #: How often a worker asks for flow runs, in seconds; Prefect's own default is 10.
@@ -45,8 +46,7 @@ class PrefectOnPostgres:
     """A Prefect server of a team's own, its history in PostgreSQL."""
 
     def __init__(self, folder: Path, database: str) -> None:
-        with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-            self._port = probe.getsockname()[1]
+        self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}/api"
         self._folder = folder
         self._database = database

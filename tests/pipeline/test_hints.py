@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import pytest
 from tests.fixtures import sandbox_fixture
 from tests.launcher import Process
 from tests.programs import Desk, Sandbox, simple_sheet
+from tests.web import free_port
 
 #: A render takes so long, in seconds: longer than it takes to come to the first look without one.
 RENDER = 3.0
@@ -27,8 +27,7 @@ sender = sandbox_fixture("--allow-loopback-webhooks", "--credits", "100000000")
 @pytest.fixture
 def hinted(tmp_path: Path, sender: Sandbox) -> Iterator[Desk]:
     """A folder whose receiver the service can reach."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     environ = {
         "CALLSHEET_WEBHOOK_URL": f"http://127.0.0.1:{port}/hooks",
         "CALLSHEET_RECEIVER": f"127.0.0.1:{port}",

@@ -7,7 +7,6 @@ import io
 import re
 import shlex
 import signal
-import socket
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -20,6 +19,7 @@ import yaml
 
 from tests.fixtures import sandbox_fixture
 from tests.programs import ROOT, Desk, Sandbox, simple_sheet
+from tests.web import free_port
 
 pytestmark = pytest.mark.merge
 
@@ -89,8 +89,7 @@ service = sandbox_fixture("--allow-loopback-webhooks", "--credits", "1000000")
 @pytest.fixture
 def on_call(desk: Desk, service: Sandbox) -> Desk:
     """A folder with a campaign that is delivered, an inbox, and an address for webhooks."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     desk.environ["CALLSHEET_WEBHOOK_URL"] = f"http://127.0.0.1:{port}/hooks"
     desk.environ["CALLSHEET_RECEIVER"] = f"127.0.0.1:{port}"
     desk.environ["XDG_CONFIG_HOME"] = str(desk.folder / ".config")
@@ -108,7 +107,11 @@ STATUS = {
     "callsheet up --status": 1,
 }
 #: What is added to a command, so that it ends by itself.
-MORE = {"run": ["--without-prefect", "--wait", "poll"], "login": ["--with-token"]}
+MORE = {
+    "callsheet run": ["--without-prefect", "--wait", "poll"],
+    "callsheet login": ["--with-token"],
+    "callsheet webhooks delete": ["--yes"],
+}
 
 
 def test_every_command_of_the_page_does_what_it_is_typed_for(
@@ -130,6 +133,9 @@ def test_every_command_of_the_page_does_what_it_is_typed_for(
         wrong += _type(on_call, line, _put(line, there, on_call.folder))
     with _receiver(on_call):
         for line in heard:
+            if " ID" in line:
+                listed = on_call.call("webhooks", "list", "--json").json["webhooks"]
+                (there["ID"],) = (one["webhook_id"] for one in listed)
             wrong += _type(on_call, line, _put(line, there, on_call.folder))
 
     assert wrong == []
@@ -160,7 +166,8 @@ def _type(desk: Desk, line: str, words: list[str]) -> list[str]:
                 del desk.environ[variable]
     if program != "callsheet":
         return [] if program in OTHERS else [f"whose program is {line}?"]
-    more = [one for one in MORE.get(words[0], []) if one not in words]
+    added = (more for start, more in MORE.items() if line.startswith(start))
+    more = [one for one in chain(*added) if one not in words]
     typed = io.StringIO(desk.environ["CALLSHEET_API_KEY"]) if line == "callsheet login" else None
     done = desk.call(*words, *more, here=True, stdin=typed)
     expected = STATUS.get(line, 0)

@@ -26,7 +26,7 @@ _DIFFERS = re.compile(
 )
 _END = "--end-of-command--"
 #: How long a command may take on a busy machine, in seconds.
-LIMIT = 120
+LIMIT = 300
 
 
 @dataclass

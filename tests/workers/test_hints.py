@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from callsheet.tasks.runtime.errors import ConfigurationError
 from tests.databases import PostgresServer
 from tests.fixtures import sandbox_fixture
 from tests.programs import Desk, Sandbox, simple_sheet
+from tests.web import free_port
 from tests.workers.stand import Processes, run_with
 
 #: A render takes so long, in seconds: longer than it takes to come to the first look without one.
@@ -30,8 +29,7 @@ service = sandbox_fixture("--allow-loopback-webhooks", "--credits", "1000000")
 
 @pytest.fixture
 def desk(tmp_path: Path, service: Sandbox, postgres: PostgresServer) -> Desk:
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     environ = {
         "CALLSHEET_LEDGER": postgres.new_database(),
         "CALLSHEET_LEASE": "5s",
