@@ -26,8 +26,9 @@ from callsheet.tasks.aftercare.costs import (
     period_of,
     write_costs,
 )
-from callsheet.tasks.aftercare.export import format_of, whole_file
+from callsheet.tasks.aftercare.export import format_of
 from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.files import whole_file
 from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.values.amounts import CreditPrice, as_text, count, in_credits
 

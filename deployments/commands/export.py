@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from contextlib import nullcontext
+from contextlib import aclosing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,12 +22,12 @@ from callsheet.tasks.aftercare.export import (
     export,
     format_of,
     link_maker,
-    whole_file,
 )
 from callsheet.tasks.aftercare.pictures import Pictures
 from callsheet.tasks.campaign.selection import check_chosen
 from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.files import whole_file
 from callsheet.tasks.runtime.redact import say
 from callsheet.tasks.runtime.suggest import again_with, suggest
 from callsheet.tasks.store import open_store
@@ -115,8 +115,9 @@ async def _write_zip(args: Namespace) -> VideosZip:
         )
         to_file = whole_file(Path(args.zip)) if args.zip != "-" else nullcontext(sys.stdout.buffer)
         with to_file as out:
-            async for chunk in made.chunks():
-                out.write(chunk)
+            async with aclosing(made.chunks()) as chunks:
+                async for chunk in chunks:
+                    out.write(chunk)
             out.flush()
         return made
 

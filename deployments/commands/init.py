@@ -25,10 +25,10 @@ from callsheet.deployments.terminal import (
     print_json,
     read_line,
 )
-from callsheet.tasks.aftercare.export import whole_file
 from callsheet.tasks.campaign.comparison import example_csv, example_yaml
 from callsheet.tasks.credentials import profile_name
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError, ConfigurationError
+from callsheet.tasks.runtime.files import whole_file
 from callsheet.tasks.runtime.known_settings import service_address
 from callsheet.tasks.runtime.redact import say, visible
 from callsheet.tasks.runtime.settings import load_settings

@@ -204,7 +204,7 @@ def schema(args: Namespace) -> int:
     if args.output in (None, "-"):
         sys.stdout.write(text)
         return 0
-    from callsheet.tasks.aftercare.export import whole_file
+    from callsheet.tasks.runtime.files import whole_file
 
     with whole_file(Path(args.output)) as file:
         file.write(text.encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import random
 import sys
 import time
@@ -223,6 +224,8 @@ def _target(at: Session, usual: str) -> Path:
     target = target / usual if target.is_dir() else target
     if not target.parent.is_dir():
         raise BadInput(f"there is no folder {target.parent}", remedy="make it, or name another")
+    if not os.access(target.parent, os.W_OK):
+        raise BadInput(f"you may not write to {target.parent}", remedy=again_with("-o", "FILE"))
     if target.exists() and not at.args.force:
         raise BadInput(
             f"{target} exists and was not changed", remedy=f"{again_with('--force')} to replace it"

@@ -42,6 +42,7 @@ from callsheet.tasks.nights.calendar import check_schedule, name_of, read_zone
 from callsheet.tasks.nights.inboxes import FILES, Inbox, listed_inboxes
 from callsheet.tasks.notices.addresses import with_stored
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
+from callsheet.tasks.runtime.files import whole_file
 from callsheet.tasks.runtime.home import make_home
 from callsheet.tasks.runtime.known_settings import SECRETS, Settings
 from callsheet.tasks.runtime.redact import say
@@ -178,7 +179,8 @@ def _deploy(
     usual = pool_of(settings, environment=environment_of(args.profile, folder), shared=not is_kept)
     pool = args.pool or usual
     text = deployment_file(jobs, file=written, folder=folder, pool=pool, more=more)
-    written.write_text(text, "utf-8")
+    with whole_file(written) as out:
+        out.write(text.encode())
     deploy(written, at=server, folder=folder, pool=pool)
     worker = join(
         [sys.executable, "-P", "-m", "callsheet.deployments.prefect_worker", "--pool", pool]
@@ -289,9 +291,8 @@ def write_terms(file: Path, inbox: Inbox, terms: Mapping[str, str]) -> bool:
             f"{file} lists {inbox.name} in a form that cannot be edited",
             remedy=f"add it to the file yourself: {said}",
         )
-    new = file.with_name(f".{file.name}.new")
-    new.write_text(changed, encoding="utf-8")
-    new.replace(file)
+    with whole_file(file) as out:
+        out.write(changed.encode())
     return True
 
 

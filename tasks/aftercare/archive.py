@@ -10,7 +10,8 @@ import asyncio
 import io
 import json
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
@@ -92,7 +93,7 @@ class VideosZip:
     missing: list[str] = field(default_factory=list)
     _names: set[str] = field(default_factory=set, repr=False)
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the ZIP; it has no end, and no program opens it, where this raises StoreError."""
         sink = _Sink()
         columns: dict[str, None] = {}
@@ -103,8 +104,10 @@ class VideosZip:
             async for line in self._lines():
                 added: dict[str, str] = {}
                 for file in line.document["deliveries"]:
-                    async for chunk in self._add(archive, sink, line.row, file, added):
-                        yield chunk
+                    # Where nobody takes more, the file in it is closed before the ZIP.
+                    async with aclosing(self._add(archive, sink, line.row, file, added)) as chunks:
+                        async for chunk in chunks:
+                            yield chunk
                 status = self._status(line, added)
                 columns.update(dict.fromkeys(status))
                 lines.write(json.dumps(status, default=str) + "\n")
@@ -131,7 +134,7 @@ class VideosZip:
         row: str,
         file: Mapping[str, Any],
         added: dict[str, str],
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         """Add one file, or note by its kind in `added` why it is not there."""
         name = self._name_inside(row, file["uri"])
         async with self.places.of(file["uri"]).opened(file["uri"], self.spool) as path:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any, Literal, cast, get_args
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -30,7 +28,6 @@ from callsheet.tasks.ledger.row_history import (
     take_lines,
 )
 from callsheet.tasks.ledger.row_views import Provenance, stream
-from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import check_extra
 from callsheet.tasks.runtime.redact import redact
@@ -238,42 +235,6 @@ def export(
         return WRITE[format](out, columns, lines)
 
 
-@contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that gets its name when it is complete; raise BadInput if that fails.
-
-    Write directly to an existing device or pipe, and never replace it.
-    """
-    unfinished: str | None = None
-    if path.is_dir():
-        raise BadInput(f"{path} is a folder", remedy="name a file in it")
-    if not path.parent.is_dir():
-        raise BadInput(f"there is no folder {path.parent}", remedy="make it, or name another")
-    try:
-        if path.exists() and not path.is_file():
-            with path.open("wb") as out:
-                yield out
-            return
-        handle, unfinished = tempfile.mkstemp(prefix=".callsheet-export-", dir=path.parent)
-        with os.fdopen(handle, "wb") as out:
-            yield out
-            out.flush()
-            os.fsync(out.fileno())
-        # Other people may read this file, so the user's umask decides.
-        os.chmod(unfinished, 0o666 & ~_umask())
-        os.replace(unfinished, path)
-        unfinished = None
-    except OSError as error:
-        raise BadInput(
-            f"{path} cannot be written: {error.strerror}",
-            remedy="make room there, or name a file in a folder that you may write to",
-        ) from error
-    finally:
-        if unfinished is not None:
-            with suppress(OSError):
-                os.unlink(unfinished)
-
-
 def _told(
     campaign: str, columns: Iterable[str], lines: Lines
 ) -> Generator[dict[str, Any], None, None]:
@@ -291,12 +252,6 @@ def _value(name: str, value: Any) -> Any:
     if name in _MOMENTS or name.endswith("_at"):
         return datetime.fromtimestamp(value, UTC)
     return value
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 Format = Literal["csv", "xlsx", "parquet", "jsonl"]

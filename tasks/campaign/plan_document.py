@@ -28,6 +28,7 @@ from callsheet.tasks.ledger.diff import ACTIONS
 from callsheet.tasks.ledger.plans import KeptPlan, PlanKind, add_approved
 from callsheet.tasks.ledger.reviews import Review
 from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.files import whole_file
 from callsheet.tasks.values.amounts import CreditPrice, as_number, parse_credits
 from callsheet.tasks.values.briefs import canonical_json
 
@@ -248,11 +249,9 @@ def save_plan(
     `page` makes the page, with the document in it. Raises BadInput when that fails.
     """
     saved = {**document, "digest": _digest(document)}
-    try:
-        text = page(saved) if page else json.dumps(saved, indent=2, ensure_ascii=False) + "\n"
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"the plan cannot be written to {path}: {error.strerror}") from error
+    text = page(saved) if page else json.dumps(saved, indent=2, ensure_ascii=False) + "\n"
+    with whole_file(path) as file:
+        file.write(text.encode())
 
 
 def read_plan(path: Path) -> SavedPlan:

@@ -9,6 +9,7 @@ person says `--pay-again`. Everything else has a key that the service still know
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -36,7 +37,7 @@ from callsheet.tasks.ledger.earlier_takes import (
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.told_costs import count_told, told_costs
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
-from callsheet.tasks.runtime.errors import SpendRefused
+from callsheet.tasks.runtime.errors import ServiceError, SpendRefused
 from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.values.amounts import count, from_micro, in_credits, say_duration
 from callsheet.tasks.values.briefs import CREATE
@@ -193,6 +194,10 @@ async def _from_manifest(at: Context, campaign: Campaign, wanted: Sequence[Unpai
             before = latest.get(one.row)
             latest[one.row] = one if before is None or one.nth >= before.nth else before
     known = _Known()
+    now = at.clock()
+    if latest:
+        with suppress(ServiceError):
+            now = await at.latest()
     for page in pages_of(latest):
         for row, past in await past_takes(at, campaign, page, latest):
             one = latest[row.row]
@@ -208,7 +213,7 @@ async def _from_manifest(at: Context, campaign: Campaign, wanted: Sequence[Unpai
                 known.attempts.append((row, one.nth))
             known.sent.add(row.row)
             operation = _operation(one, row.operation)
-            if one.refused or _is_old(at, operation, one.sent_at):
+            if one.refused or _is_old(operation, one.sent_at, now, at.settings.horizon):
                 why = one.why or _say_sent(at, operation, one)
                 known.doubts[row.row] = replace(one, why=why)
     return known
@@ -264,12 +269,12 @@ def _was_stored(one: EarlierTake) -> bool:
     return bool(line.get("deliveries")) and line.get("video_take") == line.get("take")
 
 
-def _is_old(at: Context, operation: str, sent: float | None) -> bool:
+def _is_old(operation: str, sent: float | None, now: float, horizon: float) -> bool:
     """Whether sending again what was sent then may be a second charge."""
     if sent is None:
         return False
     # Without a key it would be one at any age; and a clock that was set back tells no age.
-    return operation != CREATE or not -SKEW <= at.clock() - sent < at.settings.horizon
+    return operation != CREATE or not -SKEW <= now - sent < horizon
 
 
 def _say_sent(at: Context, operation: str, one: EarlierTake) -> str:

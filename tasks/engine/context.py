@@ -65,6 +65,14 @@ class Context:
     terms: Terms = field(default_factory=Terms)
     in_charge: Callable[[], Awaitable[bool]] = field(default=_nobody_else)
 
+    async def latest(self) -> float:
+        """Return the moment by the later of our clock and the service's: no request is younger.
+
+        A clock that was set back would have keys be remembered that the service has forgotten.
+        Raises ServiceError where the service has not answered yet, and does not now.
+        """
+        return self.clock() + await self.service.behind()
+
 
 @asynccontextmanager
 async def connect(settings: Settings, *, clock: UnixClock = time.time) -> AsyncIterator[Context]:

@@ -26,8 +26,10 @@ from callsheet.tasks.engine.policy.decision import (
     NotMade,
     Observation,
     RefusedAs,
+    Rules,
     Troubled,
     Unknown,
+    is_young,
 )
 from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.service_state import (
@@ -80,7 +82,18 @@ async def submit(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observatio
         if waiting is None:
             return None
         row = waiting
+        try:
+            if not await _is_remembered(row, at):
+                return await search(row, at)
+        except ServiceError as error:
+            return row, observation_of(error, at.clock())
     return row, await _create(row, at)
+
+
+async def _is_remembered(row: CampaignRow, at: Context) -> bool:
+    """Whether the service remembers a row's key by its own clock: ours may have been set back."""
+    assert row.take is not None, "a row in submitting has a take"
+    return is_young(row.take, await at.latest(), Rules.of(at.settings))
 
 
 async def search(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observation]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
+from typing import IO
+
+from callsheet.tasks.runtime.errors import BadInput
 
 
 def lock(handle: int, *, wait: bool = False) -> bool:
@@ -39,21 +43,62 @@ def write_whole(path: Path, content: bytes) -> None:
 
     The folder has to be there.
     """
+    with _replacing(path, mode=0o600) as file:
+        file.write(content)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that gets its name when it is complete; raise BadInput if that fails.
+
+    Write directly to an existing device or pipe, and never replace it.
+    """
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder", remedy="name a file in it")
+    if not path.parent.is_dir():
+        raise BadInput(f"there is no folder {path.parent}", remedy="make it, or name another")
+    try:
+        if path.exists() and not path.is_file():
+            with path.open("wb") as file:
+                yield file
+            return
+        # Other people may read this file, so the user decides.
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        # What a link leads to is replaced, not the link.
+        with _replacing(path.resolve(), mode=mode) as file:
+            yield file
+    except OSError as error:
+        raise BadInput(
+            f"{path} cannot be written: {error.strerror}",
+            remedy="make room there, or name a file in a folder that you may write to",
+        ) from error
+
+
+@contextmanager
+def _replacing(path: Path, *, mode: int) -> Iterator[IO[bytes]]:
     # Half of the commands write no such file.
     import tempfile
 
     number, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:60]}.")
     try:
         with open(number, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
+        os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
     sync_folder(path.parent)
+
+
+def _umask() -> int:
+    # The system tells it only to those who change it.
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask
 
 
 def sync_folder(folder: Path) -> None:

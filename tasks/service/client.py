@@ -71,6 +71,7 @@ class VideoService:
             measures=measures,
             longest=longest,
         )
+        self._asking_time = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
@@ -105,6 +106,16 @@ class VideoService:
         return await self._sender.send(request, read)
 
     # What is more than one request, or a request with a condition.
+
+    async def behind(self) -> float:
+        """Return how many seconds our clock is behind the service's; 0 where it does not say.
+
+        Where it has not answered yet, one free read asks.
+        """
+        async with self._asking_time:
+            if self._sender.behind is None:
+                await self.ask(ops.LIST)
+        return self._sender.behind or 0.0
 
     async def estimate(self, request: Body) -> Quote:
         """Ask what `request` would cost; costs nothing."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import TypeVar
 
@@ -83,6 +84,22 @@ class Sender:
         self._random = random
         self._slots = asyncio.Semaphore(concurrency)
         self._longest = longest
+        self._dated: tuple[str | None, datetime] | None = None
+
+    @property
+    def behind(self) -> float | None:
+        """How many seconds our clock was behind the service's at its last answer.
+
+        0 where it was not, or where the answer does not tell (RFC 9110, 6.6.1); None where there
+        was no answer yet.
+        """
+        if self._dated is None:
+            return None
+        told, heard = self._dated
+        try:
+            return max(0.0, (parsedate_to_datetime(told or "") - heard).total_seconds())
+        except (TypeError, ValueError):
+            return 0.0
 
     async def send(self, request: Request, read: Callable[[Response], T]) -> T:
         """Return what is read from the response; raise the ServiceError that it ended with."""
@@ -149,6 +166,7 @@ class Sender:
                 raise
             result = from_exception(request, cause, outcome)
         else:
+            self._dated = response.headers.get("date"), self._clock()
             result = self._judge(request, response, read, effort)
         effort.sending += self._clock() - now
         failure = result if isinstance(result, Failure) else None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.files import whole_file
 from callsheet.tasks.sheet.headers import canonical_header
 from callsheet.tasks.sheet.proposals import explain_column
 from callsheet.tasks.sheet.synonyms import Answer, sheet_headers
@@ -92,12 +93,8 @@ def keep_answer(sheet: Path, headers: frozenset[str], said: Mapping[str, str]) -
         lines += [f"headers = [{', '.join(map(_quoted, sorted(one.headers)))}]"]
         lines += ["[sheets.columns]", *_pairs(one.columns)]
     file = sheet.parent / FILE
-    try:
-        half = file.with_name(f".{FILE}.part")
-        half.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        half.replace(file)
-    except OSError as error:
-        raise BadInput(f"{file} cannot be written: {error.strerror}") from error
+    with whole_file(file) as out:
+        out.write("".join(f"{line}\n" for line in lines).encode())
     return file
 
 

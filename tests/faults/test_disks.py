@@ -13,7 +13,7 @@ import pytest
 
 from tests.faults.mounts import read_only, small_disk
 from tests.faults.production import A_WHILE, Production
-from tests.programs import Finished
+from tests.programs import Finished, simple_sheet
 
 pytestmark = pytest.mark.merge
 
@@ -113,6 +113,27 @@ def _used(folder: Path) -> int:
     """Return how many kilobytes of a disk are used."""
     disk = shutil.disk_usage(folder)
     return disk.used // 1024
+
+
+def test_what_a_command_writes_is_whole_or_not_there(production: Production) -> None:
+    production.asks_for(2)
+    assert production.run().status == 0
+    folder = production.desk.folder
+    production.desk.sheet("more.csv", simple_sheet(20))
+    video = production.row()["video_id"]
+    with small_disk(folder / "full", "4k"):
+        for words in (
+            ("plan", "more.csv", "-o", "full/plan.json"),
+            ("export", production.name, "--zip", "full/videos.zip"),
+        ):
+            refused = production.desk.call(*words)
+            assert (refused.status, list((folder / "full").iterdir())) == (2, []), refused.err
+            assert len(refused.err.splitlines()) <= 3, refused.err
+            assert "cannot be written: No space left on device" in refused.err
+    (folder / "mine").mkdir()
+    with read_only(folder / "mine"):
+        refused = production.desk.call("video", "download", video, "-o", "mine/one.mp4")
+    assert (refused.status, "you may not write to mine" in refused.err) == (2, True), refused.err
 
 
 def test_a_store_that_fills_up_keeps_no_half_a_video(production: Production) -> None:

@@ -455,6 +455,13 @@ MUTATIONS = (
         "tests/unit/engine/test_decide.py::test_too_close_to_its_horizon_a_create_is_looked_for_and_not_sent",
     ),
     Mutation(
+        "a clock that was set back makes no create look young",
+        "tasks/engine/submit.py",
+        "is_young(row.take, await at.latest(), Rules.of(at.settings))",
+        "is_young(row.take, at.clock(), Rules.of(at.settings))",
+        "tests/unit/engine/test_clock_set_back.py::test_what_the_service_may_have_forgotten_is_looked_for",
+    ),
+    Mutation(
         "a delivery without a signature of ours is no hint",
         "deployments/receiver/acceptance.py",
         "if hmac.compare_digest(given, wanted) and signer is None:",

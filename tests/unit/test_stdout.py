@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.aftercare.export import whole_file
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.files import whole_file
 from tests.campaigns import Stage, brief
 from tests.launcher import IMPORTS
 

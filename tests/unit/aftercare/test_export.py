@@ -16,7 +16,7 @@ import openpyxl
 import pytest
 from pyarrow import parquet
 
-from callsheet.tasks.aftercare.export import COLUMNS, FORMATS, export, format_of, whole_file
+from callsheet.tasks.aftercare.export import COLUMNS, FORMATS, export, format_of
 from callsheet.tasks.ledger.decisions import approve_retakes, give_up
 from callsheet.tasks.ledger.deliveries import deliver
 from callsheet.tasks.ledger.figures import PAGE
@@ -26,6 +26,7 @@ from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.reviews import review
 from callsheet.tasks.ledger.takes import accept, settle
 from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.files import whole_file
 from callsheet.tasks.values.briefs import Brief
 from tests.campaigns import NOW, VIDEO, Stage, brief
 from tests.programs import CALLSHEET, Desk

@@ -73,9 +73,9 @@ def add_rendering(connection: Connection, count: int, *, at: float) -> None:
         {
             "row_id": row.id,
             "campaign_id": row.campaign_id,
-            "key": f"cs1_{row.digest}",
+            "key": f"cs1_{row.id}",
             "digest": row.digest,
-            "body": json.dumps(REQUEST | {"idempotency_key": f"cs1_{row.digest}"}).encode(),
+            "body": json.dumps(REQUEST | {"idempotency_key": f"cs1_{row.id}"}).encode(),
             "video_id": f"vid_{row.id}",
         }
         for row in connection.execute(rows.select()).all()

@@ -68,3 +68,21 @@ async def test_a_cursor_that_leads_back_ends_the_list(talk):
     service, seen = talk((200, {"videos": [ONE], "next_cursor": "same"}))
     assert await ids(service) == ["vid_1", "vid_1"]
     assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("date", "behind"),
+    [
+        ("Fri, 02 Jan 2026 01:00:00 GMT", 25 * 3600.0),
+        ("Wed, 31 Dec 2025 23:00:00 GMT", 0.0),
+        ("yesterday", 0.0),
+        (None, 0.0),
+    ],
+)
+async def test_the_services_clock_is_asked_for_once(serve, answer, connect, date, behind) -> None:
+    headers = {} if date is None else {"Date": date}
+    script = await serve(answer(200, {"data": []}, headers=headers))
+    service = connect(script.base_url)
+    assert await service.behind() == behind
+    assert await service.behind() == behind
+    assert [request.method for request in script.seen] == ["GET"]
