@@ -22,6 +22,7 @@ from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, set_apart, set_budget
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.diff import Action
+from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.plans import KeptPlan, PlanKind, approve_plan, find_plan
 from callsheet.tasks.ledger.present_rows import approved_credits, lock_campaign, present_rows
 from callsheet.tasks.ledger.quotes import approve as approve_quoted
@@ -156,15 +157,22 @@ def _as_shown(
     connection: Connection, campaign: Campaign, plan: Plan, verb: Verb
 ) -> dict[int, PlanLine]:
     """Return the lines that approving is about; raise MovedOn for one whose row has changed."""
-    wanted = [line for line in plan.lines if line.action in verb.effects]
-    now = present_rows(connection, campaign.id, [line.row for line in wanted])
-    moved = [(line, line.moved(now.get(line.row))) for line in wanted]
-    odd = [line for line in wanted if line.state not in verb.effects[line.action].states]
-    changed = [f"{line.row}: {why}" for line, why in moved if why]
-    changed += [f"{line.row}: it is {line.state}" for line in odd]
+    found: dict[int, PlanLine] = {}
+    changed: list[str] = []
+    # A page at a time: a hundred thousand rows take more memory than their plan.
+    for page in pages_of(line for line in plan.lines if line.action in verb.effects):
+        now = present_rows(connection, campaign.id, [line.row for line in page])
+        for line in page:
+            row = now.get(line.row)
+            if why := line.moved(row):
+                changed.append(f"{line.row}: {why}")
+            elif line.state not in verb.effects[line.action].states:
+                changed.append(f"{line.row}: it is {line.state}")
+            elif row is not None:
+                found[row.id] = line
     if changed:
         raise changed_since(changed)
-    return {now[line.row].id: line for line in wanted}
+    return found
 
 
 def _with_budget(

@@ -63,7 +63,7 @@ log = logging.getLogger("callsheet.run")
 #: Changes of a campaign that a person is asked about, though they cost nothing.
 ASKED = ("retention", "copies", "names")
 #: Rows that are in memory while their prices are asked for.
-QUOTED = 10_000
+QUOTED = 2_000
 
 
 @spanned("read")
@@ -230,22 +230,7 @@ async def approve_step(run: Run) -> None:
     assert run.plan is not None, "the rows are planned first"
     if run.interrupted is not None:
         raise SpendRefused(f"{run.interrupted}; nothing was spent")
-    planned = run.plan
-    names = [*planned.named(*PAID, "adopt"), *(line.row for line in waiting_lines(planned))]
-    found = await run.at.ledger.read(
-        present_rows, campaign_id=run.campaign.id, names=names, locked=False
-    )
-    now = {name: row for name, row in found.items() if row.state in ("quoted", "approved")}
-    reading = partial(limits_of, run.at.ledger, run.at.terms, now.values())
-    planned = replace(planned, accounts=await reading(needed=planned.total, now=run.at.clock()))
-    run.show(planned)
-    if log.isEnabledFor(logging.INFO):
-        log.info("plan for %s: %s", run.plan.campaign, "; ".join(sums_of(run.plan)))
-    run.plan = shown = await run.approver.see(with_present_rows(planned, found))
-    run.lacks_price = bool(shown.unpriced)
-    check_prices(planned, now)
-    _check_payable(run, shown, now)
-    run.lacks_price = False
+    run.plan = shown = await _see(run, run.campaign, run.plan)
     if run.plan.moves_anything:
         await run.at.store.check()
     asks = shown.unapproved or await _sets_more(run, shown)
@@ -255,6 +240,30 @@ async def approve_step(run: Run) -> None:
     if run.settled or run.lost is not None:
         return
     await run.at.ledger.write(_approve if asks else _settle, run=run, plan=run.plan)
+
+
+async def _see(run: Run, campaign: Campaign, planned: Plan) -> Plan:
+    """Show the plan, its rows as they are by now; return it, or raise where none may approve it.
+
+    The rows are read again by whoever approves, and are not kept until then: of a large sheet
+    they take more memory than the plan.
+    """
+    names = [*planned.named(*PAID, "adopt"), *(line.row for line in waiting_lines(planned))]
+    found = await run.at.ledger.read(
+        present_rows, campaign_id=campaign.id, names=names, locked=False
+    )
+    now = {name: row for name, row in found.items() if row.state in ("quoted", "approved")}
+    reading = partial(limits_of, run.at.ledger, run.at.terms, now.values())
+    planned = replace(planned, accounts=await reading(needed=planned.total, now=run.at.clock()))
+    run.show(planned)
+    if log.isEnabledFor(logging.INFO):
+        log.info("plan for %s: %s", planned.campaign, "; ".join(sums_of(planned)))
+    shown = await run.approver.see(with_present_rows(planned, found))
+    run.lacks_price = bool(shown.unpriced)
+    check_prices(planned, now)
+    _check_payable(run, shown, now)
+    run.lacks_price = False
+    return shown
 
 
 async def _sets_more(run: Run, plan: Plan) -> bool:

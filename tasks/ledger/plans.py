@@ -8,7 +8,8 @@ credits, moments in Unix seconds.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
@@ -152,7 +153,8 @@ def finish_plan(
     expires_at: float,
 ) -> bool:
     """Make a plan ready, with all that it says from now on; False where it is quoting no more."""
-    values = {"campaign": campaign, "document": document, "total": total, "expires_at": expires_at}
+    packed = pack([json.dumps(document, ensure_ascii=False).encode()])
+    values = {"campaign": campaign, "document": packed, "total": total, "expires_at": expires_at}
     return _move(connection, plan_id, "quoting", state="ready", **values)
 
 
@@ -183,14 +185,14 @@ def add_approved(
     *,
     kind: PlanKind,
     campaign: str,
-    document: str,
+    document: bytes,
     total: Decimal,
     by: str,
     at: float,
 ) -> None:
     """Store a plan that was made and approved at a door that needs no stored plan to ask.
 
-    `document` is its JSON text, `by` who approved it, in words.
+    `document` is what `pack` made of it, `by` who approved it, in words.
     """
     who = shorten(by, 200)
     approved = {"state": "approved", "approved_by": who, "approved_at": at}
@@ -198,6 +200,19 @@ def add_approved(
         id=plan_id, kind=kind, campaign=campaign, terms={}, total=total, made_by=who, made_at=at
     )
     connection.execute(plans.insert().values(**values, **approved, document=document))
+
+
+def pack(pieces: Iterable[bytes]) -> bytes:
+    """Return the JSON of a plan, in these pieces, as the ledger keeps it.
+
+    Compressed: the lines of a plan are alike, and are written while others wait.
+    """
+    packing = zlib.compressobj(1)
+    return b"".join([*map(packing.compress, pieces), packing.flush()])
+
+
+def _unpack(kept: bytes | None) -> Mapping[str, Any] | None:
+    return None if kept is None else json.loads(zlib.decompress(kept))
 
 
 def find_plan(connection: Connection, plan_id: str | None) -> KeptPlan | None:
@@ -320,7 +335,7 @@ def start_of_day(at: float) -> float:
 
 
 _SHEETS = Records(KeptSheet, sheets)
-_PLANS = Records(KeptPlan, plans)
+_PLANS = Records(KeptPlan, plans, reads={"document": _unpack})
 #: As a list shows them: a document may be long.
 _LISTED = Records(KeptPlan, plans, document=null())
 

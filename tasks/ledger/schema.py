@@ -25,9 +25,9 @@ from sqlalchemy import (
 
 #: The newest migration: `callsheet ledger upgrade` brings an older ledger to it; a newer one is
 #: refused.
-REVISION = "0033"
+REVISION = "0034"
 #: The oldest that a program can upgrade: of the first release. What came before is refused.
-FIRST = "0033"
+FIRST = "0034"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.
 VERSION_TABLE = "callsheet_version"

@@ -137,8 +137,8 @@ plans = Table(
     Column("terms", Text, nullable=False),
     # quoting, ready, approved, void, expired, failed
     Column("state", String(16), nullable=False),
-    # The plan as `plan --json` says it, once it is ready.
-    Column("document", Text),
+    # The plan as `plan --json` says it, compressed, once it is ready.
+    Column("document", LargeBinary),
     Column("total", BigInteger),
     # Why it is void or failed, for people.
     Column("words", Text),

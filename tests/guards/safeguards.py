@@ -296,15 +296,15 @@ MUTATIONS = (
     Mutation(
         "a retake of a row that has changed since it was shown is not approved",
         "tasks/campaign/approve.py",
-        '    changed = [f"{line.row}: {why}" for line, why in moved if why]\n',
-        "    changed = list[str]()\n",
+        "            if why := line.moved(row):",
+        "            if why := None:",
         "tests/unit/campaign/test_approve.py::test_a_plan_that_shows_another_row_is_not_approved",
     ),
     Mutation(
         "a plan does to no row what its state does not allow",
         "tasks/campaign/approve.py",
-        " if line.state not in verb.effects[line.action].states]",
-        " if False]",
+        "            elif line.state not in verb.effects[line.action].states:",
+        "            elif False:",
         "tests/unit/campaign/test_approve.py::test_what_is_not_over_is_not_taken_again_whatever_a_plan_says",
     ),
     Mutation(

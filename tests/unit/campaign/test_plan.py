@@ -357,7 +357,7 @@ def test_a_document_that_shows_no_plan_is_refused(file: Path, changed: dict[str,
 
 
 def test_a_plan_that_cannot_be_written_or_read_says_so(tmp_path: Path):
-    with pytest.raises(BadInput, match="cannot be written"):
+    with pytest.raises(BadInput, match="there is no folder"):
         save(a_plan(), tmp_path / "no" / "plan.json")
     with pytest.raises(BadInput, match="not a saved plan"):
         check(a_plan(), tmp_path / "no" / "plan.json")

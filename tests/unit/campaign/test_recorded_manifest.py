@@ -34,7 +34,10 @@ HOUR, DAYS = 3600.0, 200_000.0
 
 
 class NoVideos:
-    """A service whose list is empty."""
+    """A service whose list is empty, and whose clock is ours."""
+
+    async def behind(self) -> float:
+        return 0.0
 
     async def list_videos(self) -> AsyncIterator[Any]:
         for video in ():

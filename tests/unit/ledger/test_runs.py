@@ -9,7 +9,7 @@ import pytest
 
 from callsheet.tasks.ledger.leases import find, run_lease
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.plans import add_approved
+from callsheet.tasks.ledger.plans import add_approved, pack
 from callsheet.tasks.ledger.runs import (
     KEPT,
     LEFT,
@@ -109,7 +109,12 @@ async def test_a_run_that_begins_again_is_the_same_run(ledger: Ledger) -> None:
 
 
 async def approve(ledger: Ledger, plan_id: str) -> None:
-    approving: dict[str, Any] = {"kind": "run", "campaign": "tea", "document": "{}", "total": 0}
+    approving: dict[str, Any] = {
+        "kind": "run",
+        "campaign": "tea",
+        "document": pack([b"{}"]),
+        "total": 0,
+    }
     await ledger.write(add_approved, plan_id=plan_id, **approving, by="ann", at=NOW)
 
 
