@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from callsheet.deployments.board.services.plans import PlanView
 from callsheet.deployments.board.variants import variants_planned
-from callsheet.tasks.values.amounts import is_above, parse_credits
+from callsheet.tasks.values.amounts import as_text, is_above, parse_credits
 
 #: Rows of a page of the table.
 PAGE = 200
@@ -67,10 +67,12 @@ def shown_plan(
         "counts": {name: seen.counts[name] for name in ACTIONS if seen.counts.get(name)},
         "total": total,
         "later": credits.get("later"),
+        "expected": credits.get("expected"),
         "rounds": parse_credits((total or 0) + (credits.get("later") or 0)),
         "most": credits.get("most"),
         "unpriced": seen.document.get("credits", {}).get("unpriced") or 0,
         "budget": credits.get("budget"),
+        "typed": "" if credits.get("budget") is None else as_text(credits["budget"]),
         "left": left,
         "after": None if left is None or total is None else left - total,
         "before": {line["row"]: parse_credits(line["quoted"]) for line in before.get("rows", ())},

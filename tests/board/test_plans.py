@@ -401,6 +401,11 @@ async def test_a_budget_that_is_too_small_is_said_and_may_be_given_with_the_appr
     assert answer.status_code == 422
     assert "25 too many" in answer.json()["detail"]
     assert (await board.admin.post(path, json={"budget": 44})).status_code == 422
+    # On the page, what was typed stays: a second click must not approve without a budget.
+    form = await board.form("admin")
+    for typed in ("44", "lots"):
+        refused = await form.post(f"/plans/{plan['plan']}/approve", data={"budget": typed})
+        assert (refused.status_code, f'value="{typed}"' in refused.text) == (422, True)
     await ended(board.viewer, await approved(board.admin, plan, budget=45))
     found = await board.ledger.read(find_campaign, name=name)
     assert (found.budget, found.charged) == (45, 45)

@@ -88,7 +88,7 @@ async def approved(
         new = error.extra.get("plan") if isinstance(error, ProblemDetails) else None
         if new is not None and new != plan_id:
             return RedirectResponse(f"/plans/{part(new)}", 303)
-        return await _refused(request, board, person, plan_id, error)
+        return await _refused(request, board, person, plan_id, error, typed=budget)
     return RedirectResponse(f"/c/{part(done.campaign)}", 303)
 
 
@@ -126,7 +126,7 @@ async def again(
             )
             new = await plan_of_sheet(board, seen.plan.sheet_id, options)
     except (BadInput, ProblemDetails) as error:
-        return await _refused(request, board, person, plan_id, error)
+        return await _refused(request, board, person, plan_id, error, typed=budget)
     return RedirectResponse(f"/plans/{part(new)}", 303)
 
 
@@ -137,9 +137,9 @@ def _selection(checked: Sequence[str]) -> str:
 
 
 async def _refused(
-    request: Request, board: Board, person: Person, plan_id: str, error: Exception
+    request: Request, board: Board, person: Person, plan_id: str, error: Exception, typed: str
 ) -> Response:
-    """Show the plan with why it was not approved."""
+    """Show the plan with why it was not approved, and the budget that was typed."""
     seen = await see_plan(board, plan_id)
     status = error.status if isinstance(error, ProblemDetails) else 422
     told = {
@@ -147,7 +147,7 @@ async def _refused(
         "words": str(error),
         "remedy": getattr(error, "remedy", None),
     }
-    shown = {**shown_plan(seen), "refused": told}
+    shown = {**shown_plan(seen), "refused": told, "typed": typed}
     return page(request, "plan.html", person, status=status, **shown)
 
 
