@@ -7,6 +7,7 @@ filter that were left out would show, and a bulk act would take, more rows than 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
 from urllib.parse import urlencode
@@ -25,6 +26,9 @@ FILTERS = {name: name for name in (
     "state", "review", "client", "takes", "tag", "q", "language", "ratio", "tool", "flagged",
     "video", "since", "until", "row",
 )} | {"ratio": "aspect_ratio"}  # fmt: skip
+#: Those of a guest, who finds and orders videos by what their page shows of them.
+GUEST_SORTS: tuple[Sort, ...] = ("sheet", "since")
+GUEST_FILTERS = ("client", "q", "language", "ratio", "video", "since", "until", "row")
 #: The term for all others, and for anything that cannot be said one by one.
 SELECT = "select"
 #: What else an address says of a page of rows.
@@ -49,7 +53,7 @@ def rows_in(query: QueryParams, *also: str, guest: bool = False) -> AskedRows:
     """Read which page of which rows an address asks for; raise as `filter_in`."""
     return AskedRows(
         which=filter_in(query, *PAGED, *also, guest=guest),
-        sort=_sort(query.get("sort") or "sheet"),
+        sort=_sort(query.get("sort") or "sheet", GUEST_SORTS if guest else SORTS),
         after=query.get("after") or None,
         limit=_limit(query.get("limit") or str(PAGE)),
     )
@@ -59,12 +63,11 @@ def filter_in(query: QueryParams, *also: str, guest: bool = False) -> RowFilter:
     """Read which rows an address asks for; raise ProblemDetails 422 or BadInput for no sense.
 
     A name that is neither a filter nor in `also` is refused. What stands several times, or for
-    states with commas between, is alternatives, while selections must all hold. A guest selects by
-    nothing that no page shows them.
+    states with commas between, is alternatives, while selections must all hold. A guest chooses by
+    nothing that their page does not show.
     """
-    refuse_unknown(query, (*FILTERS, SELECT, *also))
-    if guest and SELECT in query:
-        raise ProblemDetails(403, "your link chooses videos by what the page shows, not by select")
+    known = GUEST_FILTERS if guest else (*FILTERS, SELECT)
+    refuse_unknown(query, (*known, *also))
     found = RowFilter()
     for name, term in FILTERS.items():
         said = query.getlist(name)
@@ -100,12 +103,13 @@ def _short(name: str, word: str, most: int) -> str:
     return word
 
 
-def _sort(word: str) -> Sort:
-    if word not in SORTS:
-        hint = did_you_mean(word[:40], SORTS)
+def _sort(word: str, known: Sequence[Sort]) -> Sort:
+    found = next((one for one in known if one == word), None)
+    if found is None:
+        hint = did_you_mean(word[:40], known)
         words = f'sort "{word[:40]}" is none that there is{hint}'
-        raise ProblemDetails(422, words, remedy=", ".join(SORTS))
-    return word
+        raise ProblemDetails(422, words, remedy=", ".join(known))
+    return found
 
 
 def _limit(word: str) -> int:

@@ -16,7 +16,7 @@ from starlette.datastructures import QueryParams
 
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.row_filters import FILTERS, pairs_of, rows_in, typed
+from callsheet.deployments.board.row_filters import FILTERS, GUEST_SORTS, pairs_of, rows_in, typed
 from callsheet.tasks.aftercare.guests import shown_to, within
 from callsheet.tasks.ledger.campaigns import Campaign, tally_of
 from callsheet.tasks.ledger.decisions import RETAKEABLE
@@ -37,7 +37,7 @@ from callsheet.tasks.ledger.values import Take
 from callsheet.tasks.values.amounts import in_credits
 
 #: What a person chooses from, as the page says it.
-ORDERS = {"sheet": "Sheet order", "worst": "Worst first", "since": "Newest first"}
+ORDERS = {"sheet": "Sheet order", "since": "Newest first", "worst": "Worst first"}
 #: Videos that are shown before somebody goes on: three screens of them.
 SHOWN = 40
 #: What the form above the videos asks for itself.
@@ -91,8 +91,9 @@ class Gallery:
             "matching": await self._matching(view, chips),
             "more": more,
             "page_size": SHOWN,
-            "sorts": ORDERS,
-            "choices": _choices(view, variety),
+            # What checks found and which tool made it is no matter of a client.
+            "sorts": ORDERS if self.is_inside else {one: ORDERS[one] for one in GUEST_SORTS},
+            "choices": _choices(view, variety, inside=self.is_inside),
             "kept": [pair for pair in replace(view, after=None).pairs() if pair[0] not in FIELDS],
             "shape": _shape(found.rows),
             "until": self.board.clock(),
@@ -195,7 +196,8 @@ class Gallery:
         card = card_of(row, self.campaign.name, view.address(self.root, open=row.row))
         if self.is_inside:
             charged = in_credits(row.charged, self.board.settings.credit_price)
-            return replace(card, client=row.client, facts=[*card.facts, charged])
+            facts = [*card.facts, *filter(None, [row.tool]), charged]
+            return replace(card, client=row.client, facts=facts)
         return replace(card, review=self._review(row), checks={})
 
     async def _rows(self, which: RowFilter) -> Sequence[ShownRow]:
@@ -221,9 +223,12 @@ def _shape(rows: Sequence[ShownRow]) -> str:
     return "tall" if tall > 2 * wide else "landscape" if wide > 2 * tall else "square"
 
 
-def _choices(view: VideoView, variety: Variety) -> list[tuple[str, str, str, list[str]]]:
+def _choices(
+    view: VideoView, variety: Variety, *, inside: bool
+) -> list[tuple[str, str, str, list[str]]]:
     """Return what to choose from of each kind: its name, the words for all, the chosen one."""
-    kinds = {"language": variety.languages, "ratio": variety.ratios, "tool": variety.tools}
+    kinds = {"language": variety.languages, "ratio": variety.ratios}
+    kinds |= {"tool": variety.tools} if inside else {}
     found = []
     for name, values in kinds.items():
         chosen = view.which.word(FILTERS[name]) or ""
@@ -334,7 +339,6 @@ def card_of(shown: ShownRow, campaign: str, here: str) -> VideoCard:
     """Return the card of a row that has a video; `here` is the address that opens it."""
     assert shown.video_take_id is not None
     assert shown.video_take is not None
-    facts = [shown.ratio, shown.language, shown.tool]
     return VideoCard(
         id=shown.video_take_id,
         row=shown.row,
@@ -350,7 +354,7 @@ def card_of(shown: ShownRow, campaign: str, here: str) -> VideoCard:
         language=shown.language,
         captions="vtt" in shown.files or "srt" in shown.files,
         newer=shown.take > shown.video_take,
-        facts=[*filter(None, facts)],
+        facts=[*filter(None, (shown.ratio, shown.language))],
     )
 
 
