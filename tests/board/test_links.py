@@ -168,8 +168,16 @@ async def test_what_a_client_says_stands_beside_what_the_team_says(open_board: O
     assert (found["review"], found["reviewed_by"]) == ("keep", "Rita")
     said = [found[f"client_{name}"] for name in ("review", "reason", "note", "by")]
     assert said == ["reject", "brand", "0:01 the old logo", who]
-    page = (await (await open_board.form("viewer")).get(f"{VIDEOS}?client=reject")).text
+    viewer = await open_board.form("viewer")
+    page = (await viewer.get(f"{VIDEOS}?client=reject")).text
     assert "client rejected: brand" in page
+    # Each change of mind stays in the row's history, as the client's.
+    for verdict, before in (("keep", "reject"), ("reject", "keep")):
+        changed = asked | {"verdict": verdict, "instead_of": before}
+        assert (await mara.post(REVIEW.format("row-2"), json=changed)).status_code == 200
+    history = (await viewer.get("/c/spring/rows/row-2")).text.partition("History")[2]
+    said = re.findall(r"client: (\w+)<", history)
+    assert said == ["rejected", "kept", "rejected"]
     assert (
         '<button type="button" class="moment" data-seconds="1">0:01</button> the old logo' in page
     )
