@@ -172,7 +172,7 @@ async def _open_row(page: Page) -> str | None:
     return await page.locator("#videos > [aria-current]").get_attribute("data-row")
 
 
-async def test_a_note_survives_a_look_at_another_video(
+async def test_a_note_survives_a_look_at_another_video_and_a_verdict_beside_it_goes_on(
     open_board: OpenBoard, chromium: Browser
 ) -> None:
     files = stored(open_board.board.settings.store)
@@ -190,3 +190,6 @@ async def test_a_note_survives_a_look_at_another_video(
 
     await expect(page.locator("#about")).to_have_attribute("data-row", "row-1")
     await expect(note).to_have_value("darker, please")
+    await page.locator("#about").get_by_role("button", name="Keep").click()
+    await expect(page.locator("#about")).to_have_attribute("data-row", "row-2")
+    await expect(page.locator("#video-row-1")).to_contain_text("kept")

@@ -336,6 +336,7 @@
     try {
       answer = await fetch(form.action, { method: "POST", headers: { "HX-Request": "true" }, body });
       const fresh = parse(await answer.text());
+      if (answer.status === 401) throw new Error("you are logged out: log in, or open your link again");
       if (!fresh.getElementById(`decided-${card.dataset.row}`)) throw new Error(`${answer.status}`);
       put(fresh, `decided-${card.dataset.row}`, "which", "retake");
       if (card === current() && aboutIs(card)) put(fresh, "about"), cues();
@@ -363,6 +364,7 @@
     words.textContent = `This was not noted (${why}). Decide again.`;
     place.append(words);
     card.classList.add("is-lost");
+    if (NARROW.matches) card.scrollIntoView({ block: "center" });
   }
 
   const KEPT = document.querySelector("button.keep")?.textContent === "Approve" ? "approved" : "kept";
@@ -539,9 +541,19 @@
     const verdict = name === "reason" ? "reject" : value;
     const reason = name === "reason" ? value : undefined;
     const note = form.querySelector("textarea")?.value;
-    // Who rejects on the card is asked why beside it.
-    if (verdict === "reject" && !reason && card !== current()) choose(card, { focus: false });
-    decide(card, { verdict, reason, note });
+    // Who rejects on the card is asked why beside it, or above.
+    const own = form.matches(".whole");
+    if (verdict === "reject" && !reason && !own) {
+      if (card !== current()) choose(card, { focus: false });
+      if (NARROW.matches) document.querySelector("#about form").scrollIntoView();
+    }
+    const goesOn = own && (reason || verdict === "keep") && !event.submitter.matches(".save");
+    decide(card, { verdict, reason, note }).then((isNoted) => {
+      // Who said all that there is to say beside the player goes on, as by a key.
+      if (!isNoted || !goesOn || card !== current()) return;
+      nextUndecided();
+      if (NARROW.matches) document.getElementById("video").scrollIntoView();
+    });
   });
 
   document.addEventListener("click", (event) => {
