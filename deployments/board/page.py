@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from fastapi import Request
 from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
@@ -45,8 +45,11 @@ def page(
 def filled(request: Request, template: str, person: Person | None, **shown: Any) -> str:
     """Return the text of a template filled in, as `page` answers it."""
     board = request.app.state.board
-    now = board.clock()
-    return rendered(template, person=person, path=request.url.path, board=board, now=now, **shown)
+    known = {"person": person, "path": request.url.path, "board": board, "now": board.clock()}
+    # Where the form was: what a form leads to has no address to load or come back to.
+    asked = urlsplit(request.headers.get("referer", "") if request.method == "POST" else "")
+    known["form_at"] = urlunsplit(("", "", asked.path, asked.query, ""))
+    return rendered(template, **known, **shown)
 
 
 def rendered(template: str, **shown: Any) -> str:

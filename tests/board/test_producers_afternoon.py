@@ -128,6 +128,8 @@ async def correct_cells(page: Page) -> None:
     # Dates that a CSV would hide come first: the refusal is at the cell, and what was typed stays.
     await expect(problems.get_by_text("a CSV copy would not show it")).to_be_visible()
     await expect(problems.get_by_label("Correct all 8 to")).to_have_value("9:18")
+    # The address is one to load again: a reload sends nothing twice.
+    assert "/new?sheet=" in page.url
     await look(page, "3-refused")
     await correct(problems, "Correct to", "9:16", within="is a date that the spreadsheet made")
     await correct(problems, "Correct all 8 to", "9:16")

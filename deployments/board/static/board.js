@@ -1,10 +1,12 @@
 // What scripts add to pages that are whole without them: live words, keys, copying, dropping a file.
-// Attributes that it knows: data-copy, data-keys, data-keys-off, data-title, data-select-all, data-select-group,
+// Attributes that it knows: data-at, data-copy, data-keys, data-keys-off, data-title, data-select-all, data-select-group,
 // data-select-bar, data-follow, data-more, data-icon, data-tell with data-going, data-needs and data-campaign.
 (() => {
   "use strict";
   const root = document.documentElement;
   root.classList.add("has-scripts");
+  // A page that a form led to is loaded again, and come back to, without sending the form twice.
+  if (root.dataset.at) history.replaceState(null, "", root.dataset.at);
   const all = (selector, within = document) => Array.from(within.querySelectorAll(selector));
 
   // Moments in words that stay true: "3 min ago".
