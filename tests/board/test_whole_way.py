@@ -72,6 +72,11 @@ async def test_from_a_sheet_with_mistakes_to_kept_videos(
         )
         await expect(page.get_by_role("table", name="Rows")).to_contain_text("delivered")
         await picture(page, "04-delivered")
+        # By keys one comes to the row's own page, past its picture.
+        await page.keyboard.press("j")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/c/spring/rows/*")
+        await page.go_back()
 
         await page.get_by_role("link", name="Videos").first.click()
         await reject(page, "hero", "wording", "it is a kettle, no teapot")

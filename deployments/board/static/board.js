@@ -216,7 +216,7 @@
     if (!rows.length) return false;
     const at = rows.findIndex((row) => row.contains(document.activeElement));
     const next = rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + by))];
-    next.querySelector("a, summary").focus();
+    next.querySelector("a:not([aria-hidden]), summary").focus();
     next.scrollIntoView({ block: "nearest" });
     return true;
   };
