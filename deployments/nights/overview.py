@@ -121,7 +121,7 @@ def terms_of(inbox: Inbox) -> str:
 
 
 #: Exit status of a nightly run in words.
-_ENDS = {0: "well", 1: "failed", 2: "sheets to fix", 3: "needs attention", 4: "asks", 5: "parked"}
+_ENDS = {0: "OK", 1: "failed", 2: "sheets to fix", 3: "needs attention", 4: "asks", 5: "parked"}
 
 
 def say_last(night: Mapping[str, Any] | None) -> str:
