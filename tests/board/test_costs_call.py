@@ -54,6 +54,7 @@ async def test_pages_say_credits_in_money_too(board: OpenBoard) -> None:
 async def test_a_plan_says_a_part_of_a_credit_in_money_too(board: OpenBoard) -> None:
     """Its document has numbers, and no exact amounts."""
     credits = {"total": 12.5, "later": 24.5, "most": 25.5, "unpriced": 0, "budget": None}
+    credits |= {"expected": 14, "keep_rate": 0.9}
     rows = [line("c", None, quoted=12.5), line("d", None, quoted=24.5, action="wait")]
     document = {"rows": rows, "credits": credits, "retry_failed": 1, "retiring": []}
 
@@ -68,6 +69,7 @@ async def test_a_plan_says_a_part_of_a_credit_in_money_too(board: OpenBoard) -> 
     assert "Approve 1 row for 12.5 credits (1.50 USD)" in page
     assert "24.5 credits (2.94 USD) more: 37 credits (4.44 USD) for all rounds" in page
     assert "at most 25.5 credits (3.06 USD)" in page
+    assert "90 % so far: about 14 credits" in page
 
 
 @pytest.mark.merge

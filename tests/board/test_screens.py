@@ -346,7 +346,8 @@ async def test_every_price_is_in_money_too(tmp_path: Path, made_ledger: Path) ->
     assert "Approve 1 row for 5 credits (2.50 EUR)" in told["/plans/ready"]
     assert told["/plans/ready"].count('<span class="money">2.50 EUR</span>') == 3
     assert '12<span class="money">6.00 EUR</span>' in told["/c/spring"]
-    assert "EUR</span>" in told["/"]
+    left = re.search(r">(\d+) credits \((\S+) EUR\) of 500 left<", told["/"])
+    assert float(left[2]) == float(left[1]) / 2
 
 
 async def test_who_may_not_plan_checks_no_rows(open_board: OpenBoard) -> None:
