@@ -175,7 +175,7 @@ class Gallery:
 
     async def card(self, view: VideoView, row: str) -> VideoCard:
         """Return the card of one row, whether it matches the view or not."""
-        found = await self._rows(VIDEOS & RowFilter.of(row=row))
+        found = (await self._read(VIDEOS & RowFilter.of(row=row))).rows
         if not found:
             raise ProblemDetails(404, f"{self.campaign.name} has no video of a row {row[:80]}")
         return self._card(view, found[0])
@@ -199,9 +199,6 @@ class Gallery:
             facts = [*card.facts, *filter(None, [row.tool]), charged]
             return replace(card, client=row.client, facts=facts)
         return replace(card, review=self._review(row), checks={})
-
-    async def _rows(self, which: RowFilter) -> Sequence[ShownRow]:
-        return (await self._read(which)).rows
 
     async def _page(self, view: VideoView) -> Shown:
         return await self._read(view.which, sort=view.sort, after=view.after, limit=SHOWN)
