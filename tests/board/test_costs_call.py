@@ -69,7 +69,7 @@ async def test_a_plan_says_a_part_of_a_credit_in_money_too(board: OpenBoard) -> 
     assert "Approve 1 row for 12.5 credits (1.50 USD)" in page
     assert "24.5 credits (2.94 USD) more: 37 credits (4.44 USD) for all rounds" in page
     assert "at most 25.5 credits (3.06 USD)" in page
-    assert "90 % so far: about 14 credits" in page
+    assert "90 % so far: about 14 credits (1.68 USD) until all are kept" in page
 
 
 @pytest.mark.merge
