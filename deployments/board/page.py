@@ -46,10 +46,10 @@ def filled(request: Request, template: str, person: Person | None, **shown: Any)
     """Return the text of a template filled in, as `page` answers it."""
     board = request.app.state.board
     known = {"person": person, "path": request.url.path, "board": board, "now": board.clock()}
-    # Where the form was: what a form leads to has no address to load or come back to.
+    # What a form leads to is loaded again at the address of the form, and sent only once.
     asked = urlsplit(request.headers.get("referer", "") if request.method == "POST" else "")
-    known["form_at"] = urlunsplit(("", "", asked.path, asked.query, ""))
-    return rendered(template, **known, **shown)
+    known["lasting"] = urlunsplit(("", "", asked.path, asked.query, ""))
+    return rendered(template, **{**known, **shown})
 
 
 def rendered(template: str, **shown: Any) -> str:

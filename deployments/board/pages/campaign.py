@@ -83,6 +83,7 @@ async def live(request: Request, board: TheBoard, person: Viewer, campaign: str)
     shown = await board.read(read, after=asked.after, limit=asked.limit)
     told = await _told(board, found, view, len(shown.rows))
     told["cancelled"] = request.query_params.get("cancelled", "")
+    told["lasting"] = told["cancelled"] and f"{told['root']}{view.query()}"
     told["groups"] = _groups(view, shown.rows)
     return page(request, "live.html", person, rows=shown.rows, next=shown.next, **told)
 

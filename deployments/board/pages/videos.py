@@ -38,6 +38,7 @@ async def videos(request: Request, board: TheBoard, person: Sees, campaign: str)
     latest, before = _visits(request, board.clock())
     said = _said(request.query_params.get("done"))
     told = await gallery.shown(view, before)
+    told["lasting"] = said and view.address(gallery.root, open=view.open)
     answer = page(request, "videos.html", person, said=said, **told)
     answer.set_cookie(
         _SEEN, f"{latest:.0f}.{before or 0:.0f}", max_age=400 * 86400, path=request.url.path,

@@ -5,7 +5,7 @@
   "use strict";
   const root = document.documentElement;
   root.classList.add("has-scripts");
-  // A page that a form led to is loaded again, and come back to, without sending the form twice.
+  // Loaded again or come back to, a page sends no form twice and says nothing twice.
   if (root.dataset.at) history.replaceState(null, "", root.dataset.at);
   const all = (selector, within = document) => Array.from(within.querySelectorAll(selector));
 
