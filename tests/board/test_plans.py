@@ -531,6 +531,8 @@ async def test_what_was_approved_and_has_not_begun_is_cancelled_with_the_rest(
     assert answer.status_code == 202
     assert (await ended(board.viewer, run))["exit"] == 4
     assert set((await states(board, name)).values()) == {"cancelled"}
+    page = (await (await board.form("approver")).get(f"/c/{name}")).text
+    assert "ended early" not in page, "there is nothing to resume"
     again = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
     assert (again["counts"], again["total"]) == ({"person": 2}, 0)
 
