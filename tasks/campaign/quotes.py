@@ -175,11 +175,12 @@ def check_budget(plan: Plan, at_limit: AtLimit | None = None, *, part: str | Non
         )
     if at_limit is None and plan.committed + plan.total > plan.budget:
         needed, price = plan.committed + plan.total, plan.credit_price
-        more = needed - plan.budget
+        more, used, budget = needed - plan.budget, plan.committed, in_credits(plan.budget, price)
+        taken = f"{with_money(as_text(used), used, price)} of the budget of {budget} for the "
+        taken += f"campaign are {plan.committed_as}"
         raise OverBudget(
             f"the plan costs {in_credits(plan.total, price)}, "
-            f"{with_money(as_text(plan.committed), plan.committed, price)} of the budget of "
-            f"{in_credits(plan.budget, price)} for the campaign are {plan.committed_as}: "
+            f"{taken if used else f'the budget of the campaign is {budget}'}: "
             f"{with_money(as_text(more), more, price)} too many; nothing was spent",
             remedy=again_with("--budget", f"{needed:f}")
             + ", or name fewer rows"

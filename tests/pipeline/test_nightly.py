@@ -300,7 +300,7 @@ async def test_the_budget_of_an_inbox_is_the_most_that_a_sheet_may_want(nights: 
     nights.put("a", videos("A", 3))
     report = the_one(await nights.sweep(inbox={"budget": Decimal(40)}))
     assert (report.outcome, report.asked) == ("not-approved", 45)
-    assert "of the budget of 40" in str(report.words)
+    assert "the budget of the campaign is 40" in str(report.words)
 
 
 async def test_a_file_that_is_still_written_to_is_left_to_the_next_sweep(nights: Nights) -> None:

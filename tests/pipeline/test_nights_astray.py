@@ -155,7 +155,7 @@ async def test_of_two_budgets_a_sheet_has_the_smaller(
     budget = None if inbox is None else Decimal(inbox)
     report = the_one(await nights.sweep(inbox={"budget": budget}))
     assert (report.outcome, report.charged) == ("not-approved", 0)
-    assert "of the budget of 40" in str(report.words)
+    assert "the budget of the campaign is 40" in str(report.words)
 
 
 async def test_what_is_approved_of_a_sheet_that_is_broken_is_not_begun(
@@ -293,7 +293,7 @@ async def test_a_night_raises_no_budget_that_somebody_has_given(nights: Nights, 
     found = [the_one(await nights.sweep(night, inbox=terms)) for night in NIGHTS]
 
     assert [(one.budget, one.charged) for one in found] == [(30, 30), (30, 0)]
-    assert "of the budget of 30" in str(found[0].words)
+    assert "the budget of the campaign is 30" in str(found[0].words)
     # With a word on it, it may be more.
     auto = the_one(await nights.sweep("2026-11-22", inbox={"budget": Decimal(1000)}))
     assert (auto.budget, auto.charged, auto.rows["delivered"]) == (1000, 15, 3)
