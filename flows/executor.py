@@ -85,6 +85,9 @@ async def run_sheet(
             options = options.but(max_wait=run.time_left)
             if shown is None or not await _goes_on(run, shown):
                 return run.outcome
+            if shown.by:
+                # It has the budget that was approved, unless somebody has set another one since.
+                options = options.but(keep_budget=True)
             # What was set on the board since is for other runs.
             settings = run.at.settings
         approver = _LaterRound(approver, shown, settings)
@@ -183,10 +186,6 @@ class _LaterRound(Approver):
     async def accepts_reading(self, words: str) -> bool:
         """Ask nothing: the first round took the sheet in as it is."""
         return True
-
-    async def see(self, plan: Plan) -> Plan:
-        """Return the plan with the budget that was approved."""
-        return replace(plan, budget=self._shown.budget)
 
     async def approve(self, plan: Plan) -> Plan:
         """Return the plan as approved in the first round; raise MovedOn if it has changed.

@@ -18,6 +18,13 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "a later round gives no budget back that was lowered meanwhile",
+        "flows/executor.py",
+        "                options = options.but(keep_budget=True)",
+        "                pass",
+        "tests/pipeline/test_canary.py::test_a_second_round_gives_no_budget_back_that_was_lowered_meanwhile",
+    ),
+    Mutation(
         "a later round that no round before it was approved for is asked about",
         "flows/executor.py",
         "        if not self._shown.by:",
@@ -955,8 +962,8 @@ MUTATIONS = (
     Mutation(
         "a second round keeps the budget that was approved",
         "flows/executor.py",
-        "return replace(plan, budget=self._shown.budget)",
-        "return plan",
+        "                options = options.but(keep_budget=True)",
+        "                pass",
         "tests/pipeline/test_canary.py::test_a_second_round_keeps_the_budget_that_was_approved",
     ),
     Mutation(

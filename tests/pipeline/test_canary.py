@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,7 +17,7 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Run, Watch, unwatched
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.engine.progress import Snapshot
-from callsheet.tasks.runtime.errors import SpendRefused
+from callsheet.tasks.runtime.errors import OverBudget, SpendRefused
 from callsheet.tasks.runtime.settings import load_settings
 from tests.approvers import Approving
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
@@ -273,6 +274,32 @@ async def test_a_second_round_keeps_the_budget_that_was_approved(
 
     await of_both(desk, real, name, approver=Raised(later=True), budget="45")
     assert desk.call("status", name, "--json").json["credits"]["budget"] == 50
+
+
+async def test_a_second_round_gives_no_budget_back_that_was_lowered_meanwhile(
+    desk: Desk, real: Sandbox, name: str
+) -> None:
+    text = simple_sheet(3, columns=",language", cells=",en").replace("9:16,en", "9:16,de", 1)
+    sheet = desk.sheet(f"{name}.csv", text)
+    desk.environ |= real.environ
+    assert desk.run(sheet, "--first", "1", "--budget", "90").status == 0
+    other = replace(desk, may_be_here=False)
+
+    async def lowered() -> None:
+        words = ("retake", name, "r001", "--yes", "--budget", "45", "--json")
+        assert (await asyncio.to_thread(other.call, *words)).status == 0
+
+    settings = load_settings(environ=desk.environ, folder=desk.folder)
+    options = RunOptions(
+        sheet=str(desk.folder / sheet), canary="auto", budget=Decimal(90), campaign=name
+    )
+    with pytest.raises(OverBudget, match="45 credits for the campaign"):
+        await run_sheet(options, settings, Approving(later=True), begins=lowered)
+
+    assert desk.call("status", name, "--json").json["credits"]["budget"] == 45
+    keys = [row["key"] for row in desk.rows(name).values() if row["key"]]
+    assert states(desk, name) == {"r001": "delivered", "r002": "delivered", "r003": "quoted"}
+    assert sum(real.charged(keys).values()) == 2
 
 
 def test_the_first_rows_alone_are_made_however_often(desk: Desk, name: str) -> None:
