@@ -123,10 +123,12 @@ def _taken_back(shown: Plan, now: Plan) -> list[str]:
 def _unshown(shown: Plan, now: Plan) -> list[str]:
     """Say what would be changed besides making videos that a plan did not show.
 
-    Retired rows are compared by themselves, and a budget is what the approval says.
+    Retired rows are compared by themselves. A budget is what the approval says; where that is the
+    one that was shown, so is the one whose place it takes.
     """
     known = {one.words for one in shown.changes}
-    said = (one for one in now.changes if one.what not in ("retire", "budget"))
+    others = ("retire",) if now.budget == shown.budget else ("retire", "budget")
+    said = (one for one in now.changes if one.what not in others)
     return [f"not in the plan: {one.words}" for one in said if one.words not in known]
 
 

@@ -18,6 +18,13 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "a saved plan gives no budget back that was lowered since",
+        "tasks/campaign/validity.py",
+        'others = ("retire",) if now.budget == shown.budget else ("retire", "budget")',
+        'others = ("retire", "budget")',
+        "tests/pipeline/test_plans.py::test_a_saved_plan_gives_no_budget_back_that_was_lowered_since",
+    ),
+    Mutation(
         "a later round gives no budget back that was lowered meanwhile",
         "flows/executor.py",
         "                options = options.but(keep_budget=True)",

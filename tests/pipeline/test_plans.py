@@ -137,3 +137,22 @@ def test_a_run_without_a_sheet_or_a_plan_says_what_to_type(desk: Desk) -> None:
 
     assert ended.status == 2
     assert "the run needs a sheet" in ended.err
+
+
+def test_a_saved_plan_gives_no_budget_back_that_was_lowered_since(
+    desk: Desk, service: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
+    desk.call("plan", sheet, "--budget", "90", "-o", "plan.json")
+    assert desk.run(sheet, "--first", "1", "--budget", "30").status == 0
+    words = ("run", "--plan", "plan.json", "--without-prefect", "--json")
+
+    refused = desk.call(*words)
+
+    assert refused.status == 4
+    lowered = "the budget of the campaign becomes 90 credits (so far: 30 credits)"
+    assert f"not in the plan: {lowered}" in refused.err
+    credits = desk.call("status", name, "--json").json["credits"]
+    assert (credits["budget"], credits["charged"]) == (30, 15)
+    # Whoever types another one has said so.
+    assert desk.call(*words, "--budget", "45").json["credits"]["charged"] == 45
