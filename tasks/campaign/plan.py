@@ -70,7 +70,8 @@ def plan_of_sheet(
         _check_ids(connection, number, sheet)
     if campaign is not None:
         plan = with_committed(connection, campaign, plan)
-        plan = replace(plan, keep_rate=keep_rate(connection, campaign.id))
+        kept = keep_rate(connection, campaign.id)
+        plan = replace(plan, keep_rate=kept, cancelled_at=campaign.cancel_requested_at)
     if number is not None and not options.pay_again:
         refused = refused_rows(connection, number)
         plan = _without_refused(plan, refused) if refused else plan

@@ -109,8 +109,7 @@ def _as_shown(
     if campaign is None or before is None:
         return now
     rows = present_rows(connection, campaign.id, now.named(*PAID, "adopt"), locked=False)
-    cancelled_at = campaign.cancel_requested_at
-    return replace(with_present_rows(now, rows), id=shown.id, cancelled_at=cancelled_at)
+    return replace(with_present_rows(now, rows), id=shown.id)
 
 
 def approve_sheet(

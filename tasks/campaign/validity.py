@@ -90,7 +90,9 @@ def moved_since(
     moved += _unshown(shown, now)
     if not costlier:
         moved += _not_changed(shown, now)
-    if shown.cancelled_at != now.cancelled_at:
+    # An approval ends a request to cancel: a later round meets none.
+    ended = costlier and now.cancelled_at is None
+    if shown.cancelled_at != now.cancelled_at and not ended:
         moved.append(f"campaign {shown.campaign} was cancelled meanwhile")
     return moved + [f"{row}: the sheet no longer has it" for row in sorted(gone)]
 

@@ -492,6 +492,25 @@ async def test_takes_of_a_campaign_that_was_cancelled_since_are_asked_for_again(
 
 
 @pytest.mark.merge
+async def test_rows_of_a_campaign_that_was_cancelled_since_are_asked_for_again(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    await made(board, f"{name}.csv", simple_sheet(1))
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
+    cancelled = await board.approver.post(f"{API}/campaigns/{name}/cancel", json={})
+    assert cancelled.status_code == 202
+
+    answer = await board.admin.post(f"{API}/plans/{plan['plan']}/approve")
+
+    assert answer.status_code == 409, answer.text
+    assert f"campaign {name} was cancelled meanwhile" in answer.json()["detail"]
+    assert charged(service, await keys(board, name)) == 1
+    new = await priced(board.viewer, answer.json()["plan"])
+    assert (await ended(board.viewer, await approved(board.admin, new)))["exit"] == 0
+    assert charged(service, await keys(board, name)) == 2
+
+
+@pytest.mark.merge
 async def test_a_kept_video_is_not_taken_again_by_a_bulk_act(board: OpenBoard, name: str) -> None:
     await made(board, f"{name}.csv", simple_sheet(2))
     who = Person(id=1, name="Rita", role="reviewer")

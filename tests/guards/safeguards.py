@@ -18,6 +18,13 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "the plan of a sheet is not approved once its campaign was cancelled",
+        "tasks/campaign/plan.py",
+        "cancelled_at=campaign.cancel_requested_at)",
+        "cancelled_at=None)",
+        "tests/board/test_plans.py::test_rows_of_a_campaign_that_was_cancelled_since_are_asked_for_again",
+    ),
+    Mutation(
         "a saved plan gives no budget back that was lowered since",
         "tasks/campaign/validity.py",
         'others = ("retire",) if now.budget == shown.budget else ("retire", "budget")',
