@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.aftercare.retake import RETAKE
+from callsheet.tasks.aftercare.retake import LEFT_BEHIND, RETAKE
 from callsheet.tasks.campaign.approve import approve
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import stored_plan
@@ -221,7 +221,8 @@ def _new_budget(connection: Connection, asked: _Asked) -> Decimal | None:
 def beyond_allowance(connection: Connection, plan: KeptPlan, approver: Person) -> str | None:
     """Say what a plan does besides making videos, which no allowance covers; None for nothing.
 
-    Rows of a campaign that somebody else began are beyond the allowance of an agent.
+    Rows of a campaign that somebody else began are beyond the allowance of an agent, and so are
+    rows whose last take may be paid for: whether they are paid for again is for a person to say.
     """
     shown = stored_plan(plan)
     of_sheet = (one for one in shown.changes if not one.by_settings)
@@ -232,6 +233,9 @@ def beyond_allowance(connection: Connection, plan: KeptPlan, approver: Person) -
         found.append(f"this plan takes over {count(videos, 'video')}")
     if approver.role == "agent" and not is_of_agent(connection, plan.campaign, approver, plan):
         found.append(f"{approver.name} did not begin campaign {plan.campaign}")
+    doubtful = [line.row for line in shown.spending if line.state in LEFT_BEHIND]
+    if approver.role == "agent" and doubtful:
+        found.append(f"a video of {', '.join(doubtful[:NAMED])} may be paid for already")
     return "; ".join(found[:NAMED]) or None
 
 

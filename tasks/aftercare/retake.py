@@ -25,7 +25,7 @@ from callsheet.tasks.runtime.errors import BadInput, VideoKept
 from callsheet.tasks.runtime.suggest import suggest
 
 #: State -> what happens to the earlier take, if anything.
-_LEFT_BEHIND = {
+LEFT_BEHIND = {
     "stalled": "its video may still finish and be charged: its reserved credits stay reserved "
     "(`{cancel}` first releases it)",
     "uncertain": "it may have been paid for: its reserved credits count as paid",
@@ -117,7 +117,7 @@ def _action(
 
 def _note(row: CampaignRow, review: Review | None, client: Review | None) -> str | None:
     """Say what was said last of the videos of a row, and what happens to the take it has."""
-    left = _LEFT_BEHIND.get(row.state, "")
+    left = LEFT_BEHIND.get(row.state, "")
     left = left.format(cancel=suggest("cancel", row.campaign, row.row))
     said = "" if review is None else review.words
     told = "" if client is None else f"by the client: {client.words}"

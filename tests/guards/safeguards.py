@@ -18,6 +18,13 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "no agent has a video made again that may be paid for already",
+        "tasks/aftercare/approval.py",
+        'if approver.role == "agent" and doubtful:',
+        "if False:",
+        "tests/mcp/test_allowance.py::test_what_may_be_paid_for_already_is_made_again_by_a_person_s_word_alone",
+    ),
+    Mutation(
         "the plan of a sheet is not approved once its campaign was cancelled",
         "tasks/campaign/plan.py",
         "cancelled_at=campaign.cancel_requested_at)",

@@ -19,6 +19,7 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.values import rows_of
+from tests.databases import lay_ledger
 from tests.mcp.conftest import ROW, OpenDesk, call, desk_at, finished, refused
 from tests.programs import Sandbox
 
@@ -133,3 +134,25 @@ async def test_what_the_settings_ask_for_is_no_change_of_the_agent(
             await call(client, "run_plan", plan=plan["plan"])
             await finished(client, "copied")
     assert list((tmp_path / "copies").iterdir())
+
+
+@pytest.mark.merge
+async def test_what_may_be_paid_for_already_is_made_again_by_a_person_s_word_alone(
+    tmp_path: Path, made_ledger: Path, service: Sandbox
+) -> None:
+    lay_ledger(tmp_path, made_ledger)
+    service.plan_fault(on="render", do="never", nth=1)
+    async with desk_at(tmp_path, {**service.environ, "CALLSHEET_DEADLINE": "1s"}) as desk:
+        await desk.allow(20 * ROW)
+        async with desk.client() as client:
+            plan = await call(client, "plan", sheet=tree("late", 1))
+            await call(client, "run_plan", plan=plan["plan"])
+            await finished(client, "late")
+            assert (await stands(desk, "late"))[1] == {"r0": "stalled"}
+            before = service.balance()
+            again = await call(client, "retake", campaign="late", rows=["r0"], because="late")
+            assert again["approve_at"]
+            said = await refused(client, "run_plan", plan=again["plan"])
+    service.clear_faults()
+    assert "a video of r0 may be paid for already" in said["refusal"]
+    assert service.balance() == before
