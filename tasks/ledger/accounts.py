@@ -47,6 +47,7 @@ from callsheet.tasks.values.amounts import (
     to_micro,
     with_money,
 )
+from callsheet.tasks.values.names import as_spelled
 
 #: In which accounts a take counts besides its campaign's, as its columns say it; its month is its
 #: day's.
@@ -153,8 +154,10 @@ class Terms:
             Account(kind="day", name=day, budget=self.day_budget),
         ]
         if row.cost_center:
-            limit = self.cost_center_budgets.get(row.cost_center)
-            found.append(Account(kind="cost_center", name=row.cost_center, budget=limit))
+            # A row that was read before there was this budget is spelled as it was typed.
+            name = as_spelled(row.cost_center, self.cost_center_budgets)
+            limit = self.cost_center_budgets.get(name)
+            found.append(Account(kind="cost_center", name=name, budget=limit))
         if self.run is not None:
             found.append(Account(kind="run", name=self.run, budget=self.run_budget))
         return found

@@ -16,12 +16,13 @@ from callsheet.tasks.runtime.errors import did_you_mean
 from callsheet.tasks.sheet.columns import FIELDS
 from callsheet.tasks.sheet.headers import KNOWN_COLUMNS, canonical_header, is_kept_only, is_known
 from callsheet.tasks.sheet.table import Cell, Findings, Row, Table
-from callsheet.tasks.sheet.text import as_text, fold
+from callsheet.tasks.sheet.text import as_text
 from callsheet.tasks.sheet.trees import parse_json
 from callsheet.tasks.values.briefs import VARIANT_OF, Brief, Json
 from callsheet.tasks.values.names import (
     FILE,
     LATER,
+    fold,
     name_fault,
     name_part,
     object_name,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.sheet.table import Cell, Findings
-from callsheet.tasks.sheet.text import fold
 from callsheet.tasks.values.briefs import Brief
+from callsheet.tasks.values.names import fold
 
 
 class Candidate(NamedTuple):

@@ -25,7 +25,7 @@ from callsheet.tasks.sheet.placeholders import filled, has_placeholder
 from callsheet.tasks.sheet.row_ids import Candidate, refuse_moves, refuse_twins
 from callsheet.tasks.sheet.speech import too_long
 from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Texts
-from callsheet.tasks.sheet.text import content_id, fold, is_blank
+from callsheet.tasks.sheet.text import content_id, is_blank
 from callsheet.tasks.sheet.trees import read_object
 from callsheet.tasks.values.amounts import count, say_date
 from callsheet.tasks.values.briefs import (
@@ -35,6 +35,7 @@ from callsheet.tasks.values.briefs import (
     CaptionFormat,
     Json,
 )
+from callsheet.tasks.values.names import as_spelled
 from callsheet.tasks.values.requests import REQUESTS
 
 Cells = Mapping[str, Cell]
@@ -104,23 +105,13 @@ SHOWN = 5
 
 
 def budgeted(briefs: Sequence[Brief], names: Collection[str]) -> tuple[Brief, ...]:
-    """Return the briefs with cost centers spelled as those of these names that have a budget.
-
-    People type capitals, blanks and accents as they like: no limit is passed by that.
-    """
-    known = {_alike(name): name for name in reversed([*names])}
+    """Return the briefs with cost centers spelled as those of these names that have a budget."""
 
     def spelled(one: Brief) -> Brief:
-        named = known.get(_alike(one.cost_center or ""), one.cost_center)
-        same = one.cost_center in names or named == one.cost_center
-        return one if same else replace(one, cost_center=named)
+        named = one.cost_center and as_spelled(one.cost_center, names)
+        return one if named == one.cost_center else replace(one, cost_center=named)
 
     return tuple(map(spelled, briefs))
-
-
-def _alike(name: str) -> str:
-    """Return the form in which two names are the same to people."""
-    return " ".join(fold(name).split())
 
 
 def dated(briefs: Sequence[Brief], findings: Findings, *, now: float) -> tuple[Brief, ...]:

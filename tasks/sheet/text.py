@@ -144,13 +144,6 @@ def slugify(text: str) -> str:
     return re.sub(r"\.{2,}", ".", dashed)[:80].strip("._-")
 
 
-def fold(text: str) -> str:
-    """Return the form in which two names are the same file on some system."""
-    if text.isascii():
-        return text.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
-
-
 def content_id(operation: str, request: Mapping[str, Json]) -> str:
     """Return the id of a row that has none: from what it asks for, never from its position."""
     asked = request if operation == CREATE else {"operation": operation, "request": request}

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection
+from functools import lru_cache
 from string import Formatter
 
 #: The template of rows whose sheet and profile set none.
@@ -28,6 +30,30 @@ _ILLEGAL = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff<>:"/\\|?*]'
 _AWKWARD = re.compile(r"[#%{}^~\[\]`]")
 _RATIO = re.compile(r"(\d+):(\d+)")
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)", re.I)
+
+
+def fold(text: str) -> str:
+    """Return the form in which two names are the same file on some system."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def as_spelled(name: str, names: Collection[str]) -> str:
+    """Return which of these names is meant; the name itself where that is none of them.
+
+    People type capitals, blanks and accents as they like.
+    """
+    if name in names:
+        return name
+    typed = _alike(name)
+    return next((one for one in names if _alike(one) == typed), name)
+
+
+@lru_cache(maxsize=1000)
+def _alike(name: str) -> str:
+    """Return the form in which two names are the same to people."""
+    return " ".join(fold(name).split())
 
 
 def parts_of(template: str) -> list[tuple[str, str | None, str]]:

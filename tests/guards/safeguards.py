@@ -18,6 +18,13 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "a cost center's budget counts for rows that were read before there was one",
+        "tasks/ledger/accounts.py",
+        "name = as_spelled(row.cost_center, self.cost_center_budgets)",
+        "name = row.cost_center",
+        "tests/pipeline/test_budgets.py::test_a_budget_counts_for_rows_that_were_read_before_there_was_one",
+    ),
+    Mutation(
         "no agent has a video made again that may be paid for already",
         "tasks/aftercare/approval.py",
         'if approver.role == "agent" and doubtful:',
@@ -1067,7 +1074,7 @@ MUTATIONS = (
     Mutation(
         "a cost center has its budget however it is typed",
         "tasks/sheet/rows.py",
-        'named = known.get(_alike(one.cost_center or ""), one.cost_center)',
+        "named = one.cost_center and as_spelled(one.cost_center, names)",
         "named = one.cost_center",
         "tests/unit/sheet/test_cost_centers.py::test_a_cost_center_is_the_one_that_has_a_budget_however_it_is_typed",
     ),

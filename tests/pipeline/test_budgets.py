@@ -114,6 +114,21 @@ def test_a_cost_center_or_a_client_has_a_budget_from_a_profile(
     assert (lacks in ended.err) == (column == "cost_center")
 
 
+def test_a_budget_counts_for_rows_that_were_read_before_there_was_one(
+    desk: Desk, service: Sandbox, name: str
+) -> None:
+    cells = {"columns": ",cost_center", "cells": ',"acme  CORP"'}
+    assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(1, **cells))).status == 0
+    desk.environ["CALLSHEET_COST_CENTER_BUDGETS"] = "Acme Corp=10"
+
+    again = desk.call("retake", name, "r001", "--yes", "--run", "--json")
+
+    assert again.status == 3, again.err
+    assert states(desk, name) == ["held"]
+    assert "of the budget of cost center Acme Corp" in desk.rows(name)["r001"]["reason"]
+    assert service.charged([desk.rows(name)["r001"]["key"]]).total() == 1
+
+
 @pytest.mark.parametrize(("choice", "begun"), [("stop", [1]), ("fit", [1, 3])])
 def test_a_plan_beyond_its_budget_begins_what_it_may(
     desk: Desk, name: str, choice: str, begun: list[int]
