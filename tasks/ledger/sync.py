@@ -49,7 +49,8 @@ _SHOWN = func.coalesce(
     select(takes.c.id).where(takes.c.id == bindparam("new_take_id"), HAS_VIDEO).scalar_subquery(),
     rows.c.video_take_id,
 )
-_SET_BRIEF = _ROW.values(
+# A row that has moved on since it was read, as into a paid call, keeps the brief that it has.
+_SET_BRIEF = _ROW.where(rows.c.state == bindparam("rests")).values(
     {name: bindparam(f"new_{name}") for name in _BRIEF}
     | {"quoted_at": None, "video_take_id": _SHOWN}
 )
@@ -165,13 +166,13 @@ def _take_in(
         # Behind the rows of this sheet and of later ones.
         place = {"position": GONE + position, "line": outline.line}
         changes.add(_SET_PLACE, _new_values(outline, place))
-    if brief is not None and one.renews:
-        renewal = _renewal(row, brief, one)
-        changes.add(_SET_BRIEF, _new_values(outline, renewal))
     if diff.state != row.state:
         changes.any = True
         _rest(connection, row, diff, at)
-    elif brief is not None and one.reason != row.reason:
+    if brief is not None and one.renews:
+        renewal = _renewal(row, brief, one)
+        changes.add(_SET_BRIEF, {"rests": diff.state, **_new_values(outline, renewal)})
+    if diff.state == row.state and brief is not None and one.reason != row.reason:
         changes.add(_SET_REASON, _new_values(outline, {"reason": one.reason}))
 
 

@@ -18,6 +18,13 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "a row that is sent while its sheet is taken in keeps its brief",
+        "tasks/ledger/sync.py",
+        '_ROW.where(rows.c.state == bindparam("rests"))',
+        '_ROW.where((rows.c.state == bindparam("rests")) | (rows.c.id > 0))',
+        "tests/unit/ledger/test_sync.py::test_a_row_that_is_sent_while_its_sheet_is_taken_in_keeps_its_brief",
+    ),
+    Mutation(
         "a cost center's budget counts for rows that were read before there was one",
         "tasks/ledger/accounts.py",
         "name = as_spelled(row.cost_center, self.cost_center_budgets)",

@@ -6,11 +6,15 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from sqlalchemy import event
 
+from callsheet.tasks.ledger.database import ledger_url, make_engine
 from callsheet.tasks.ledger.diff import diff_sheet
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.sync import sync_sheet
+from callsheet.tasks.ledger.takes import open_take
 from callsheet.tasks.ledger.values import STATES, TRANSITIONS, cells_of, takes_of
-from tests.campaigns import Stage, brief
+from tests.campaigns import NOW, Stage, brief, key_of
 
 
 async def test_every_row_of_the_sheet_is_in_exactly_one_state(ledger: Ledger):
@@ -42,6 +46,35 @@ async def test_a_row_that_is_skipped_stays_as_it_is(ledger: Ledger):
         lambda c: [*diff_sheet(c, stage.campaign.id, [brief("new")], skipped=skipped)]
     )
     assert [one.brief.row for one in found if one.brief] == ["new"]
+
+
+@pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
+async def test_a_row_that_is_sent_while_its_sheet_is_taken_in_keeps_its_brief(
+    stage: Stage, made_address: str
+) -> None:
+    """Else the video that was paid for would pass for one of the new brief."""
+    row = await stage.approve()
+    reading, sending = (make_engine(ledger_url(made_address), writes=True) for _ in range(2))
+    begun: list[object] = []
+
+    def meanwhile(_: object, __: object, statement: str, *___: object) -> None:
+        if statement.startswith("UPDATE rows") and not begun:
+            key = key_of(row)
+            with sending.begin() as other:
+                begun.append(open_take(other, row, key=key, body=row.body(key), at=NOW))
+
+    event.listen(reading, "before_cursor_execute", meanwhile)
+    try:
+        with reading.begin() as connection:
+            sync_sheet(connection, stage.campaign.id, [brief(topic="Coffee")], at=NOW)
+    finally:
+        reading.dispose()
+        sending.dispose()
+
+    now = await stage.row()
+    assert (now.state, now.digest) == ("submitting", row.digest)
+    assert now.take is not None
+    assert now.take.digest == row.digest
 
 
 async def test_what_costs_nothing_follows_the_sheet_at_any_time(ledger: Ledger, stage: Stage):
