@@ -37,6 +37,7 @@ from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.ledger import LedgerAccess
 from callsheet.tasks.ledger.present_rows import PresentRow, present_rows
 from callsheet.tasks.ledger.quotes import Quoted, changed_since, hold_unpaid, record_quotes
+from callsheet.tasks.ledger.retries import end_retries
 from callsheet.tasks.ledger.sync import FEW, Unsynced, sync_sheet
 from callsheet.tasks.ledger.values import NOT_BEGUN, CampaignRow, rows_of
 from callsheet.tasks.sheet import Sheet
@@ -226,10 +227,13 @@ def settle(
 ) -> None:
     """Write what a plan sets that is no approval of rows, whether someone approved it or not.
 
-    Rows that wait for first videos go on hold and rows that left the sheet retire. Without an
-    approval a budget never rises, and files keep their names.
+    Rows that wait for first videos go on hold and rows that left the sheet retire; of those that
+    are finished first, no other take is made by itself. Without an approval a budget never rises,
+    and files keep their names.
     """
     _hold(connection, campaign, plan, at)
+    wanted = {brief.row: brief.digest for brief in sheet.briefs if brief.enabled}
+    end_retries(connection, campaign.id, wanted, skipped=sheet.skipped)
     lowers = plan.budget is not None and not raises_budget(campaign, plan)
     if plan.budget is not None and not plan.by and lowers:
         set_budget(connection, campaign, budget=plan.budget, at=at)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from sqlalchemy import Connection, bindparam, exists, func, or_, select
+from sqlalchemy import Connection, bindparam, exists, func, or_, select, update
 
 from callsheet.tasks.ledger.decisions import next_attempt, renew
+from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move, remark
 from callsheet.tasks.ledger.schema import campaigns, earlier_takes, rows, takes
-from callsheet.tasks.ledger.values import CampaignRow, rows_by_number
+from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_by_number
 from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
 
 # What all takes of a row have cost or set aside; whether someone cancels it, or another ledger may
@@ -34,6 +36,7 @@ _BEFORE_RETRY = (
         .where(earlier_takes.c.campaign_id == rows.c.campaign_id, earlier_takes.c.row == rows.c.row)
         .correlate(rows)
         .label("known_elsewhere"),
+        rows.c.retries,
         campaigns.c.budget,
         (campaigns.c.budget - campaigns.c.reserved - campaigns.c.charged - _WAITING).label("left"),
     )
@@ -44,16 +47,33 @@ _BEFORE_RETRY = (
 )
 
 
+def end_retries(
+    connection: Connection, campaign_id: int, wanted: Mapping[str, str], *, skipped: Collection[str]
+) -> None:
+    """Have no other take made by itself of rows under way that the sheet wants no more as they are.
+
+    `wanted` are the digests of its rows that are not switched off, by id; rows that are `skipped`
+    are in it, but not to be touched.
+    """
+    query = select(rows.c.id, rows.c.row, rows.c.digest).where(
+        rows.c.campaign_id == campaign_id, rows.c.state.in_(UNDER_WAY), rows.c.retries > 0
+    )
+    found = connection.execute(query).all()
+    ended = [n for n, row, digest in found if row not in skipped and wanted.get(row) != digest]
+    for page in pages_of(ended):
+        connection.execute(update(rows).where(rows.c.id.in_(page)).values(retries=None))
+
+
 def retake_failed(connection: Connection, row: CampaignRow, *, at: float) -> CampaignRow | None:
     """Approve another take of a row whose render has just failed, out of its `retries`.
 
-    Returns the row as it then is, or None where it stays as it is: someone cancels it, another
-    ledger may have paid for it, or a limit has no room. Call it in the transaction that settles
-    the failed take, with a row that has a price.
+    Returns the row as it then is, or None where it stays as it is: someone cancels it, the sheet
+    wants it no more (`end_retries`), another ledger may have paid for it, or a limit has no room.
+    Call it in the transaction that settles the failed take, with a row that has a price.
     """
     assert row.retries, "none is made that nobody has approved"
     now = connection.execute(_BEFORE_RETRY, {"the_row": row.id}).one()
-    if now.cancelled or now.known_elsewhere:
+    if now.cancelled or now.known_elsewhere or not now.retries:
         return None
     price = to_micro(row.quoted) or 0
     limit = to_micro(row.max_credits)

@@ -18,6 +18,13 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "what the sheet wants no more gets no new attempt",
+        "tasks/campaign/sheet_verb.py",
+        "    end_retries(connection, campaign.id, wanted, skipped=sheet.skipped)",
+        "    pass",
+        "tests/pipeline/test_budgets.py::test_what_the_sheet_wants_no_more_gets_no_new_attempt",
+    ),
+    Mutation(
         "a row that is sent while its sheet is taken in keeps its brief",
         "tasks/ledger/sync.py",
         '_ROW.where(rows.c.state == bindparam("rests"))',
@@ -1137,8 +1144,8 @@ MUTATIONS = (
     Mutation(
         "a failed row that somebody cancels is not made again",
         "tasks/ledger/retries.py",
-        "if now.cancelled or now.known_elsewhere:",
-        "if now.known_elsewhere:",
+        "if now.cancelled or now.known_elsewhere or not now.retries:",
+        "if now.known_elsewhere or not now.retries:",
         "tests/unit/ledger/test_retries.py::test_none_is_made_where_something_forbids_it",
     ),
     Mutation(

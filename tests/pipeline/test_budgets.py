@@ -172,9 +172,35 @@ def test_an_attempt_that_waits_for_a_budget_is_still_the_second(
     assert "new attempt of each row whose render fails, earlier attempts included" in said[0]
 
 
+@pytest.mark.parametrize("change", ["switched off", "edited", "left", "nothing"])
+def test_what_the_sheet_wants_no_more_gets_no_new_attempt(
+    desk: Desk, faulty: Sandbox, name: str, change: str
+) -> None:
+    text = simple_sheet(2, columns=",enabled", cells=",yes")
+    sheet = desk.sheet(f"{name}.csv", text)
+    faulty.plan_fault(on="render", do="slow", seconds=600, nth="1-2")
+    assert desk.leave_under_way(sheet, "--retry-failed", "1").status == 5
+    fails(faulty)
+    lines = text.splitlines(keepends=True)
+    now = {
+        "switched off": text.replace("Video 2,5,9:16,yes", "Video 2,5,9:16,no"),
+        "edited": text.replace("Kettle 2", "Pot 2"),
+        "left": "".join(lines[:2]),
+        "nothing": text,
+    }
+    desk.sheet(sheet, now[change])
+
+    ended = desk.run(sheet, "--retry-failed", "1")
+
+    assert ended.status == 3, ended.err
+    takes = {row: one["take"] for row, one in desk.rows(name).items()}
+    assert takes == {"r001": 2, "r002": 2 if change == "nothing" else 1}
+
+
 def fails(service: Sandbox) -> None:
     """Have every render end without a video, and cost what it was quoted for."""
-    service.plan_fault(on="get", do="rewrite", set={"status": "failed", "credits_charged": 15})
+    failed = {"status": "failed", "credits_charged": 15, "poll_after_seconds": 1}
+    service.plan_fault(on="get", do="rewrite", set=failed)
     service.plan_fault(on="download", do="status", status=409)
 
 
