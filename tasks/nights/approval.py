@@ -105,6 +105,9 @@ class NightApproval(Approver):
             return f"the plan waits for approval: {what}"
         if plan.elsewhere:
             return " and ".join(say_elsewhere(plan))
+        if plan.adopting:
+            videos = count(len(plan.adopting), "video")
+            return f"{videos} would be taken over, which no standing approval covers"
         if plan.unpriced:
             rows = count(plan.unpriced, "row has", "rows have")
             return f"{rows} no readable price, which no standing approval covers"

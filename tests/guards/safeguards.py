@@ -18,6 +18,13 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "an inbox takes over no video",
+        "tasks/nights/approval.py",
+        "        if plan.adopting:",
+        "        if False:",
+        "tests/unit/nights/test_night_approval.py::test_what_a_person_is_asked_is_not_answered_beforehand",
+    ),
+    Mutation(
         "what the sheet wants no more gets no new attempt",
         "tasks/campaign/sheet_verb.py",
         "    end_retries(connection, campaign.id, wanted, skipped=sheet.skipped)",

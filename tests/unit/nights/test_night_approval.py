@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Any, cast
@@ -52,6 +53,9 @@ def plan_at(*prices: int | None) -> Plan:
     return Plan(campaign="spring", sheet="a.csv", sheet_digest="d", lines=tuple(lines))
 
 
+TAKING_OVER = replace(plan(), lines=(PlanLine("a", "A", "adopt", "d", priced=Decimal(0)),))
+
+
 async def test_a_plan_with_nothing_to_ask_about_is_approved() -> None:
     assert "standing approval of inbox spring" in (await approval().approve(plan())).by
 
@@ -62,9 +66,10 @@ async def test_a_plan_with_nothing_to_ask_about_is_approved() -> None:
         (Inbox(name="spring", place="/in"), plan(), "waits for approval: 12 credits for 1 row"),
         (INBOX, plan(None), "1 row has no readable price"),
         (INBOX, plan(elsewhere=(ELSEWHERE,)), "campaign autumn already paid for 1 of these rows"),
+        (INBOX, TAKING_OVER, "1 video would be taken over, which no standing approval covers"),
         (INBOX, plan(needs_word=True, retiring=("b",), live=2), "not in its sheet any more"),
     ],
-    ids=["asks", "unpriced", "paid elsewhere", "retired"],
+    ids=["asks", "unpriced", "paid elsewhere", "adopts", "retired"],
 )
 async def test_what_a_person_is_asked_is_not_answered_beforehand(
     inbox: Inbox, asked: Plan, words: str
