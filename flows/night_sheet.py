@@ -27,7 +27,7 @@ from callsheet.tasks.campaign.waits import first_videos, waiting_lines
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.figures import endings_of
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet
-from callsheet.tasks.ledger.values import NEEDS_PERSON, State
+from callsheet.tasks.ledger.values import NEEDS_PERSON
 from callsheet.tasks.nights.approval import NightApproval, keep_plan
 from callsheet.tasks.nights.locations import (
     InboxPlace,
@@ -202,7 +202,7 @@ class NightSheet:
                 approved()
                 # Of a sheet that is broken, what was approved is not begun.
                 is_planned = self._refused is not None and not isinstance(error, SheetError)
-                await self._bring_home(*(("approved",) if is_planned else ()))
+                await self._bring_home(approved=is_planned)
             problems: tuple[str, ...] = ()
             if isinstance(error, SheetError):
                 self._problems = error.problems
@@ -448,17 +448,19 @@ class NightSheet:
                 remedy="remove one of the two, or give it its own campaign name",
             )
 
-    async def _bring_home(self, *more: State) -> RunOutcome | None:
+    async def _bring_home(self, *, approved: bool = False) -> RunOutcome | None:
         """Resume the rows in progress of the campaign, even if its sheet cannot be run.
 
-        Rows in one of the states `more` are processed as well.
+        Rows that were `approved` before are processed as well, if the sheet still has them.
         """
         at, found = self._at, await self._find()
         if found is None:
             return None
         sandbox = at.settings.sandbox
         ask = RunOptions(campaign=found.name, max_wait=at.time_left, sandbox=sandbox)
-        verb = RESUME._replace(plan=partial(plan_under_way, more=more))
+        gone = () if self._refused is None else self._refused.retiring
+        resuming = partial(plan_under_way, approved=approved, gone=gone)
+        verb = RESUME._replace(plan=resuming)
         go_on = partial(perform, verb, ask, at.settings, approve_nothing, watch=at.shown)
         try:
             if not (await at.ledger.read(verb.plan, ask=ask, make=True)).lines:

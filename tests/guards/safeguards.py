@@ -18,6 +18,13 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "a night whose plan is refused begins no row that left the sheet",
+        "flows/night_sheet.py",
+        "gone = () if self._refused is None else self._refused.retiring",
+        "gone = ()",
+        "tests/pipeline/test_nightly.py::test_what_was_approved_of_a_row_that_left_is_not_made_by_a_refused_night",
+    ),
+    Mutation(
         "an inbox takes over no video",
         "tasks/nights/approval.py",
         "        if plan.adopting:",
@@ -2174,8 +2181,8 @@ MUTATIONS = (
     Mutation(
         "resuming what a run left sends nothing that was not sent",
         "tasks/aftercare/resume.py",
-        "    states = UNDER_WAY | frozenset(more)",
-        '    states = UNDER_WAY | {"approved"}',
+        'or (approved and row.state == "approved"',
+        'or (row.state == "approved"',
         "tests/board/test_nobody_at_work.py::test_rows_that_a_killed_run_left_are_told_of_everywhere_and_resumed_by_the_board",
     ),
     Mutation(

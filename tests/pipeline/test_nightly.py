@@ -389,6 +389,24 @@ async def test_videos_under_way_come_home_though_their_sheet_is_broken(left: Nig
     assert report.delivered == ("r001", "r002")
 
 
+async def test_what_was_approved_of_a_row_that_left_is_not_made_by_a_refused_night(
+    nights: Nights, desk: Desk
+) -> None:
+    file = nights.put("a", simple_sheet(3))
+    assert said(await nights.sweep()) == {"a": "delivered"}
+    campaign = file.stem
+    words = ("retake", campaign, "r002", "r003", "--yes", "--json")
+    assert desk.call(*words).status == 0
+    lines = simple_sheet(30).splitlines(keepends=True)
+    nights.put("a", "".join(line for line in lines if not line.startswith("r003")))
+
+    report = await nights.sweep("2026-11-21", inbox={"per_night": Decimal(50)})
+
+    assert said(report) == {"a": "not-approved"}
+    takes = {row: one["take"] for row, one in desk.rows(campaign).items() if one["take"]}
+    assert takes == {"r001": 1, "r002": 2, "r003": 1}
+
+
 @pytest.mark.merge
 @pytest.mark.parametrize("how", ["broken", "gone"])
 async def test_a_fault_while_videos_come_home_keeps_no_other_sheet_from_its_night(
