@@ -95,6 +95,11 @@ class KnownVideo:
         """Whether the take is the one that its row has now."""
         return self.row.take is not None and self.row.take.id == self.take.id
 
+    @property
+    def is_left(self) -> bool:
+        """Whether no run settles the take any more: its row has, or waits for, another one."""
+        return not (self.present and self.take.stands)
+
     def finding(self, verdict: Verdict, words: str, *, remedy: str, **rest: Any) -> Finding:
         """Return what differs about it."""
         of = partial(Finding, row=self.row, take=self.take, video_id=self.take.video_id)
@@ -207,12 +212,16 @@ def _state(
 
 def _charge(one: KnownVideo, video: Video) -> Finding | None:
     # The service says what a video has cost in all: an edited one also costs its edits.
-    if video.charged is None or one.before is None or one.take.charged is None:
+    is_settled = one.take.charged is not None
+    if video.charged is None or one.before is None or not (is_settled or one.is_left):
         return None
     told = video.charged - one.before
     if told == one.take.charged or video.status in RUNNING or one.take.adopted:
         return None
     words = f"the service charged {in_credits(told)}, the ledger {as_text(one.take.charged)}"
+    if not is_settled:
+        kept = in_credits(one.take.reserved)
+        words = f"its row has left it behind with {kept} reserved, and it cost {as_text(told)}"
     if one.by_hand:
         words += "; it was changed by hand since, and those calls are not part of the campaign"
         return one.finding("charge", words, remedy=suggest("video show", video.id))

@@ -221,12 +221,20 @@ def settle(
 def correct_charge(
     connection: Connection, row: CampaignRow, take: Take, *, charged: Decimal, at: float
 ) -> bool:
-    """Book what the service says a settled take has cost; return False if it was changed meanwhile.
+    """Book what the service says a take has cost; return False if it was changed meanwhile.
 
-    A take that is under way is settled by the run that processes it.
+    A take that is under way is settled by the run that processes it, and one that its row has left
+    behind by nobody else.
     """
     if take.charged is None:
-        return False
+        if take.stands and row.take is not None and row.take.id == take.id:
+            return False
+        held = to_micro(take.reserved)
+        if not _charge(connection, row, take, held=held, charged=charged, at=at):
+            return False
+        words = f"{in_credits(charged)} for a take that was left behind, as the service says"
+        note(connection, row, "charge", words, at=at, take=take)
+        return True
     old, new = to_micro(take.charged), to_micro(charged)
     values = {"the_take": take.id, "old": old, "cost": new}
     if connection.execute(_CORRECTED, values).rowcount != 1:

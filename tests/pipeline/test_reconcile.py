@@ -107,6 +107,30 @@ def test_a_video_that_came_after_its_row_was_stalled_is_taken_up_again(
 
 
 @pytest.mark.merge
+def test_a_stalled_take_that_was_left_behind_is_settled_once_it_has_ended(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    desk.environ["CALLSHEET_DEADLINE"] = "1s"
+    studio.plan_fault(on="render", nth=1, do="slow", seconds=3)
+    assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(1))).status == 3
+    assert desk.call("retake", name, "r001", "--yes", "--run", "--json").status == 0
+    first = desk.call("explain", name, "r001", "--json").json["takes"][0]
+    assert (first["reserved"], first["charged"]) == (15, None)
+    until = time.monotonic() + 30
+    while studio.video(first["video_id"])["status"] == "generating":
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+    done = desk.call("reconcile", name, "--apply", "--json")
+
+    assert done.status == 0, done.err
+    takes = desk.call("explain", name, "r001", "--json").json["takes"]
+    assert [(take["reserved"], take["charged"]) for take in takes] == [(0, 15), (0, 15)]
+    assert not differences(desk, name)
+    assert desk.call("ledger", "check").status == 0
+
+
+@pytest.mark.merge
 def test_videos_of_a_lost_ledger_are_named_by_their_keys(desk: Desk, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
     assert desk.run(sheet).status == 0
