@@ -232,8 +232,7 @@ def settle(
     and files keep their names.
     """
     _hold(connection, campaign, plan, at)
-    wanted = {brief.row: brief.digest for brief in sheet.briefs if brief.enabled}
-    end_retries(connection, campaign.id, wanted, skipped=sheet.skipped)
+    end_retries(connection, campaign.id, sheet.briefs, skipped=sheet.skipped)
     lowers = plan.budget is not None and not raises_budget(campaign, plan)
     if plan.budget is not None and not plan.by and lowers:
         set_budget(connection, campaign, budget=plan.budget, at=at)

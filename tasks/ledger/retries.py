@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from sqlalchemy import Connection, bindparam, exists, func, or_, select, update
@@ -13,6 +13,7 @@ from callsheet.tasks.ledger.moves import move, remark
 from callsheet.tasks.ledger.schema import campaigns, earlier_takes, rows, takes
 from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_by_number
 from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
+from callsheet.tasks.values.briefs import Brief
 
 # What all takes of a row have cost or set aside; whether someone cancels it, or another ledger may
 # have paid for one; what its campaign may still spend, and what approved rows will need of that.
@@ -48,17 +49,17 @@ _BEFORE_RETRY = (
 
 
 def end_retries(
-    connection: Connection, campaign_id: int, wanted: Mapping[str, str], *, skipped: Collection[str]
+    connection: Connection, campaign_id: int, briefs: Iterable[Brief], *, skipped: Collection[str]
 ) -> None:
     """Have no other take made by itself of rows under way that the sheet wants no more as they are.
 
-    `wanted` are the digests of its rows that are not switched off, by id; rows that are `skipped`
-    are in it, but not to be touched.
+    `briefs` are those of the sheet; rows that are `skipped` are in it, but not to be touched.
     """
     query = select(rows.c.id, rows.c.row, rows.c.digest).where(
         rows.c.campaign_id == campaign_id, rows.c.state.in_(UNDER_WAY), rows.c.retries > 0
     )
     found = connection.execute(query).all()
+    wanted = {one.row: one.digest for one in briefs if one.enabled} if found else {}
     ended = [n for n, row, digest in found if row not in skipped and wanted.get(row) != digest]
     for page in pages_of(ended):
         connection.execute(update(rows).where(rows.c.id.in_(page)).values(retries=None))

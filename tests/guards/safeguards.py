@@ -34,7 +34,7 @@ MUTATIONS = (
     Mutation(
         "what the sheet wants no more gets no new attempt",
         "tasks/campaign/sheet_verb.py",
-        "    end_retries(connection, campaign.id, wanted, skipped=sheet.skipped)",
+        "    end_retries(connection, campaign.id, sheet.briefs, skipped=sheet.skipped)",
         "    pass",
         "tests/pipeline/test_budgets.py::test_what_the_sheet_wants_no_more_gets_no_new_attempt",
     ),
