@@ -22,6 +22,8 @@ from callsheet.deployments.parser import parse
 from callsheet.tasks.runtime.redact import say, visible_json
 
 if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
+
     from callsheet.tasks.runtime.errors import CallsheetError, Problem
 
 
@@ -49,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
         complete()
     _open_closed_streams()
+    _outlive_readers()
     _escape_what_cannot_be_printed()
     sys.exit(execute(sys.argv[1:] if argv is None else argv))
 
@@ -67,6 +70,45 @@ def _open_closed_streams() -> None:
             opened = os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(opened, True)
             setattr(sys, name, os.fdopen(opened, "w" if number else "r", encoding="utf-8"))
+
+
+class _Outliving(io.FileIO):
+    """A standard stream whose reader may leave: what is written after that goes nowhere."""
+
+    def __init__(self, stream: io.TextIOWrapper) -> None:
+        super().__init__(stream.fileno(), "w", closefd=False)
+        # Without it the file would be closed.
+        self._stream = stream
+        # A terminal that was closed answers EIO, as a broken disk does.
+        self._gone = {errno.EPIPE, errno.EIO} if self.isatty() else {errno.EPIPE}
+
+    def write(self, data: Buffer, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            if error.errno not in self._gone:
+                raise
+            return memoryview(data).nbytes
+
+
+def _outlive_readers() -> None:
+    """Go on where nobody reads any more what is printed (`callsheet run ... | head -1`).
+
+    A run that has begun to pay is not to stop for that, nor to end with another status.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        # Neither the consoles of Windows nor what tests put in place of a stream.
+        if type(getattr(stream.buffer, "raw", stream.buffer)) is not io.FileIO:
+            continue
+        raw = _Outliving(stream)
+        outliving = io.TextIOWrapper(
+            raw if stream.write_through else io.BufferedWriter(raw),
+            encoding=stream.encoding,
+            line_buffering=stream.line_buffering,
+            write_through=stream.write_through,
+        )
+        setattr(sys, name, outliving)
 
 
 def _escape_what_cannot_be_printed() -> None:
@@ -102,6 +144,7 @@ def execute(words: Sequence[str]) -> int:
         log_as("json")
     try:
         args = parse(words)
+        _check_texts(words)
         args.profile = args.profile or named_profile(os.environ)
         suggest_for(args.profile)
         # The servers that a command brings along inherit it.
@@ -126,12 +169,34 @@ def execute(words: Sequence[str]) -> int:
             told = {"error": "stopped", "exit": 5, "spent": None, "remedy": again}
             print(visible_json(json.dumps(told)))
         return 5
-    except BrokenPipeError:
-        # Anyone who read our output has enough of it (`callsheet rows | head`).
-        _leave_stdout()
-        return 0
     except Exception as error:
         return _tell_fault(error, args)
+
+
+def _check_texts(words: Sequence[str]) -> None:
+    """Raise BadInput where a folder, a word or a setting cannot be written down as it was given.
+
+    Ledger and reports are UTF-8; Python reads names of files in the encoding of the locale.
+    """
+    from callsheet.tasks.runtime.errors import BadInput
+
+    try:
+        given = {"the path of the current folder": os.getcwd()}
+    except FileNotFoundError:
+        remedy = "change to another folder (`cd`), then run the command again"
+        raise BadInput("the current folder was deleted", remedy=remedy) from None
+    given |= {f"word {number} of the command": word for number, word in enumerate(words, start=1)}
+    given |= {name: said for name, said in os.environ.items() if name.startswith("CALLSHEET_")}
+    for what, text in given.items():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            if sys.getfilesystemencoding() == "utf-8":
+                raise BadInput(f"{what} is not UTF-8", remedy="write it in UTF-8") from None
+            raise BadInput(
+                f"{what} has letters that this locale cannot read",
+                remedy="set LC_ALL=C.UTF-8 and PYTHONUTF8=1, then run it again",
+            ) from None
 
 
 def _tell(error: CallsheetError, args: argparse.Namespace) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -60,11 +61,32 @@ def handle_signals(stop: Callable[[], object], *numbers: int) -> None:
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
 
 
+def handle_stops(stop: Callable[[], object]) -> None:
+    """Have `stop` called at SIGINT and SIGTERM, and when the terminal is closed."""
+    handle_signals(stop, signal.SIGINT, signal.SIGTERM)
+    _handle_hangup(stop)
+
+
+def _handle_hangup(stop: Callable[[], object]) -> None:
+    """Have `stop` called once when the terminal is closed, unless `nohup` started this process.
+
+    Both the system and the shell tell of that: the second time is no wish to end at once.
+    """
+    if sys.platform == "win32" or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return
+
+    def hang_up() -> None:
+        handle_signals(lambda: None, signal.SIGHUP)
+        stop()
+
+    handle_signals(hang_up, signal.SIGHUP)
+
+
 @contextmanager
 def on_signal(stop: Callable[[], object]) -> Iterator[None]:
-    """Have `stop` called at SIGINT and SIGTERM."""
+    """Have `stop` called at the signals that end a command."""
     loop = asyncio.get_running_loop()
-    handle_signals(stop, signal.SIGINT, signal.SIGTERM)
+    handle_stops(stop)
     try:
         yield
     finally:
@@ -72,6 +94,8 @@ def on_signal(stop: Callable[[], object]) -> Iterator[None]:
             loop.remove_signal_handler(signal.SIGTERM)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         _cancel_on_interrupt()
+        # What is left is to say how it ended.
+        _handle_hangup(lambda: None)
 
 
 @contextmanager

@@ -60,10 +60,7 @@ def console_for(args: Namespace) -> Console:
 
 
 class _Console(Console):
-    """Shows no control character of a text; only the colors and moves of rich reach a terminal.
-
-    A closed pipe is left to the command line, as with every other print.
-    """
+    """Shows no control character of a text; only the colors and moves of rich reach a terminal."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -71,9 +68,6 @@ class _Console(Console):
         """Yield the pieces of what is printed, each safe to show."""
         for piece in super().render(renderable, options):
             yield piece if piece.control else piece._replace(text=visible(piece.text))
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
 
 
 def tell(args: Namespace, answer: Answer, show: Callable[[Answer, Console], None]) -> int:

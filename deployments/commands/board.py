@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -37,7 +36,7 @@ from callsheet.deployments.commands.people import (
     revoke_person,
 )
 from callsheet.deployments.new_ledger import prepare_ledger
-from callsheet.deployments.process import handle_signals, run_command
+from callsheet.deployments.process import handle_stops, run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.people import Person
@@ -64,7 +63,7 @@ async def _serve(args: Namespace) -> None:
     said = origin_of_site(args.url) if args.url else None
     prepare_ledger(settings, sandbox=args.sandbox)
     stop = asyncio.Event()
-    handle_signals(stop.set, signal.SIGINT, signal.SIGTERM)
+    handle_stops(stop.set)
     console = console_for(args)
     async with await open_ledger(settings.ledger) as ledger:
 

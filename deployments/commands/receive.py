@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 import time
 from argparse import Namespace
@@ -14,7 +13,7 @@ from rich.console import Console
 
 from callsheet.deployments.commands.options import settings_of
 from callsheet.deployments.new_ledger import prepare_ledger
-from callsheet.deployments.process import handle_signals, run_command
+from callsheet.deployments.process import handle_stops, run_command
 from callsheet.deployments.receiver.server import Receiver, receiving
 from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.credentials import LiveSecrets
@@ -34,7 +33,8 @@ def main(args: Namespace) -> int:
 async def _receive(args: Namespace, console: Console) -> None:
     settings = settings_of(args)
     prepare_ledger(settings)
-    stop = _stop_signal()
+    stop = asyncio.Event()
+    handle_stops(stop.set)
     async with (
         await open_ledger(settings.ledger) as ledger,
         receiver_of(ledger, settings, fd=args.fd) as receiver,
@@ -104,10 +104,3 @@ def _tell(receiver: Receiver, settings: Settings, console: Console) -> None:
             "there is no secret yet, so every webhook is rejected: `callsheet webhooks "
             "ensure` makes a subscription with one, which is taken up here at once"
         )
-
-
-def _stop_signal() -> asyncio.Event:
-    """Return what is set by the first SIGINT or SIGTERM."""
-    stop = asyncio.Event()
-    handle_signals(stop.set, signal.SIGINT, signal.SIGTERM)
-    return stop

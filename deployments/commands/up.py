@@ -89,8 +89,6 @@ async def _up(args: Namespace, settings: Settings, console: Console) -> None:
     watch = Supervisor(settings.home, now, partial(_tell, console))
     parts = Parts(_wanted(args), settings, watch, lambda words: console.print(plain(words)))
     with on_signal(watch.stop):
-        # The terminal is closed.
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, watch.stop)
         try:
             if await parts.start(on_board=partial(_tell_board, watch, console)):
                 watch.change(ready=True)
@@ -152,8 +150,7 @@ def _tell(console: Console, part: str, line: str) -> None:
         return
     known = ("sandbox", *PARTS)
     colour = COLOURS[known.index(part) % len(COLOURS)] if part in known else "white"
-    with suppress(BrokenPipeError):
-        console.print(f"[{colour}]{part:<12}|[/] {plain(redact(line))}")
+    console.print(f"[{colour}]{part:<12}|[/] {plain(redact(line))}")
 
 
 def _again(args: Namespace, settings: Settings, console: Console) -> int:
