@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -74,8 +76,10 @@ class LedgerAccess(Protocol):
 class Ledger:
     """A ledger that is open; made by `open_ledger`, closed by leaving `async with`."""
 
-    def __init__(self, *, writer: Engine, reader: Engine, address: str) -> None:
+    def __init__(self, *, writer: Engine, reader: Engine, address: str, file: Path | None) -> None:
         self.address = address
+        self._file = file
+        self._opened = None if file is None else file.stat()
         self._writer = writer
         self.reader = reader
         #: What is counted by anyone who works with it, and not kept yet.
@@ -121,7 +125,21 @@ class Ledger:
         if self._closed:
             raise LedgerError(f"the ledger {self.address} is closed already")
 
+    def _check_in_place(self) -> None:
+        """Raise LedgerError once its file was moved or deleted: what is written now may be lost."""
+        if self._file is None or self._opened is None:
+            return
+        with contextlib.suppress(OSError):
+            if os.path.samestat(self._file.stat(), self._opened):
+                return
+        raise LedgerError(
+            f"the ledger {self.address} was moved or deleted while it was in use",
+            remedy="nothing is paid for twice: put it back, then run the same command again",
+        )
+
     def _read(self, query: Change[T]) -> T:
+        # To connect would make an empty file in its place.
+        self._check_in_place()
         try:
             with self.reader.connect() as connection:
                 return query(connection)
@@ -166,6 +184,7 @@ class Ledger:
             begun = False
             undo: list[Callable[[], object]] = []
             try:
+                self._check_in_place()
                 with self._writer.begin() as connection:
                     begun = True
                     connection.info[_UNDO] = undo
@@ -259,6 +278,6 @@ async def open_ledger(address: str, *, create: bool = True, lock_wait: float = L
             writer.dispose()
             reader.dispose()
             raise trouble(error, shown) if isinstance(error, DBAPIError) else error from error
-        return Ledger(writer=writer, reader=reader, address=shown)
+        return Ledger(writer=writer, reader=reader, address=shown, file=file)
 
     return await asyncio.to_thread(connect)

@@ -199,6 +199,30 @@ def test_a_ledger_that_another_program_locks_for_a_while_is_waited_for(
     production.ends_well()
 
 
+@pytest.mark.parametrize("is_back", [True, False])
+def test_a_ledger_that_is_moved_or_deleted_in_the_middle_stops_the_run(
+    production: Production, is_back: bool
+) -> None:
+    production.asks_for(4)
+    production.desk.environ |= {"CALLSHEET_AT_ONCE": "1"}
+    production.service.plan_fault(on="create", do="slow", every=1, seconds=1)
+    process = production.start()
+    production.waits_for(lambda: production.count("reserve") == 1)
+    home, away = production.ledger.parent, production.desk.folder / "away"
+    home.rename(away)
+
+    _, err = process.communicate(timeout=120)
+
+    assert process.returncode == 1, err
+    assert f"{production.ledger} was moved or deleted while it was in use" in err
+    # What was on its way by then, and nothing that the ledger does not know.
+    assert production.count("reserve") <= 2
+    shutil.rmtree(home, ignore_errors=True)
+    if is_back:
+        away.rename(home)
+    production.ends_well()
+
+
 @pytest.mark.parametrize(
     ("schema", "words"),
     [
