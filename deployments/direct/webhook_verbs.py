@@ -110,7 +110,8 @@ def _secret_file(path: str | None) -> Iterator[TextIO | None]:
 
 DAY = 86400.0
 _ENSURE = "`callsheet webhooks ensure`"
-_COLUMNS = ("webhook_id", "url", "active", "secret", "last_heard", "hints_in_24_h", "failed")
+#: What is called `secret` is shown to no one, not even where it is.
+_COLUMNS = ("webhook_id", "url", "active", "secret_is", "last_heard", "hints_in_24_h", "failed")
 
 
 async def ensure(at: Session) -> Document:
@@ -247,7 +248,7 @@ def _print(console: Console, shown: list[Document], problems: list[str]) -> None
     lines: list[Json] = [
         {
             **one,
-            "secret": one["secret"] or "lost",
+            "secret_is": one["secret"] or "lost",
             "last_heard": one["last_heard"] or "never",
             "failed": len(one["failed"]),
         }
