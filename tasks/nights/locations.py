@@ -117,6 +117,9 @@ class FolderPlace:
 
     async def answer(self, name: str, content: bytes) -> None:
         """Write a report file, unless it is already the same."""
+        # A new folder in the place of a disk that is gone would be an inbox without sheets.
+        if not await asyncio.to_thread(self._folder.is_dir):
+            raise BadInput(f"the inbox {self._folder} is gone")
         if await self._store.read(name) != content:
             await self._store.replace(name, content, content_type=_KINDS[Path(name).suffix])
 

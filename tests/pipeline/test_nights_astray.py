@@ -211,6 +211,21 @@ async def test_an_answer_that_cannot_be_written_fails_no_sheet(nights: Nights) -
     assert said(await nights.sweep()) == {"a": "delivered", "b": "delivered"}
 
 
+async def test_an_inbox_that_is_deleted_in_the_middle_is_not_made_anew(nights: Nights) -> None:
+    nights.put("a", videos("A", 1))
+
+    @asynccontextmanager
+    async def watch(_: Run) -> AsyncIterator[None]:
+        shutil.rmtree(nights.path)
+        yield
+
+    one = the_one(await nights.sweep(watch=watch))
+
+    assert (one.outcome, int(one.charged)) == ("delivered", 15)
+    assert f"the inbox {nights.path} is gone; the next run writes it" in str(one.unanswered)
+    assert not nights.path.exists()
+
+
 @pytest.mark.parametrize("which", [".callsheet.json", ".report.csv"])
 async def test_a_sheet_that_could_not_be_answered_is_answered_by_the_next_sweep(
     nights: Nights, which: str
