@@ -256,7 +256,7 @@ def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
         return
     except CallsheetError as error:
         none_yet = error.remedy == MAKE_ONE
-        yield note("ledger", str(error), MAKE_ONE) if none_yet else wrong_by("ledger", error)
+        yield _ledger_to_be_made(address, error) if none_yet else wrong_by("ledger", error)
         return
     yield from _soundness(found)
     if size > huge:
@@ -271,6 +271,14 @@ def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
     for one in left:
         words = f"{one.campaign.name}: {say_left(one)}"
         yield note("runs", words, f"{resume_command(one)}; nothing is paid twice")
+
+
+def _ledger_to_be_made(address: str, error: CallsheetError) -> PlaceFinding:
+    file = ledger_file(ledger_url(address))
+    if file is None or (closed := _closed_above(file.absolute())) is None:
+        return note("ledger", str(error), MAKE_ONE)
+    words = f"the ledger {file} cannot be made: nothing can be written to {closed}"
+    return wrong("ledger", words, "set CALLSHEET_LEDGER to a place you may write to")
 
 
 def _soundness(found: LedgerCheck) -> Iterator[PlaceFinding]:
@@ -345,11 +353,16 @@ async def manifests(settings: Settings) -> list[str]:
 
 
 def _to_be_made(folder: Path) -> PlaceFinding:
-    there = next(one for one in folder.parents if one.exists())
-    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+    if (closed := _closed_above(folder)) is None:
         return ok("store", f"{folder} is made by the first run")
-    words = f"videos cannot be written to {folder}: nothing can be made in {there}"
+    words = f"videos cannot be written to {folder}: nothing can be made in {closed}"
     return wrong("store", words, "name another folder, or make this one writable")
+
+
+def _closed_above(path: Path) -> Path | None:
+    """Return what is there above a path that is not; None where it can be made in that."""
+    there = next(one for one in path.parents if one.exists())
+    return None if there.is_dir() and os.access(there, os.W_OK | os.X_OK) else there
 
 
 # What is found of the service: does it take the key, what may that do, do the clocks agree?

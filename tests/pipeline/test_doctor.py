@@ -277,6 +277,10 @@ BROKEN: Mapping[str, tuple[Callable[[Desk, Sandbox], None], str, str, str, str]]
         a_setting("LEDGER", f"sqlite:////tmp/{LONG}"), "files", "wrong", "file name too long",
         "path",
     ),
+    "a ledger below a file": (
+        a_setting("LEDGER", f"sqlite:///{__file__}/ledger.db"),
+        "ledger", "wrong", f"cannot be made: nothing can be written to {__file__}", "may write to",
+    ),
     "a ledger that is a folder": (
         a_ledger_that(_replace_by_a_folder), "ledger", "wrong", "cannot be opened", "write to",
     ),
