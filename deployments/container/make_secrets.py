@@ -1,8 +1,8 @@
 """`python3 deployments/container/make_secrets.py FOLDER`: the secrets that compose.yaml asks for.
 
 Passwords are made up, and addresses with the same passwords in them; what already exists stays.
-The key for the service is asked for by --key, or made up for the sandbox by --demo. Imports nothing
-but Python's own, so that nothing has to be installed where containers are all there is.
+The key for the service is asked for, or made up for the sandbox by --demo. Imports nothing but
+Python's own, so that nothing has to be installed where containers are all there is.
 """
 
 from __future__ import annotations
@@ -25,9 +25,20 @@ def main() -> int:
     for name, text in wanted(args.folder, key).items():
         keep(args.folder / name, text)
     if not (args.folder / "api-key").exists():
-        keep(args.folder / "api-key", getpass("the organisation's key for the service: "))
+        if not (key := ask_key()):
+            print("no key was typed: start this again, there is no api-key yet", file=sys.stderr)
+            return 2
+        keep(args.folder / "api-key", key)
     print(f"{args.folder}: {', '.join(sorted(one.name for one in args.folder.iterdir()))}")
     return 0
+
+
+def ask_key() -> str:
+    """Return the key that is typed; empty where nothing is."""
+    try:
+        return getpass("the organization's key for the service: ").strip()
+    except (EOFError, KeyboardInterrupt):
+        return ""
 
 
 def wanted(folder: Path, key: str | None) -> dict[str, str]:

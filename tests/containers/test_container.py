@@ -180,3 +180,18 @@ def test_a_ledger_is_made_where_a_schema_is_asked_for(tmp_path: Path) -> None:
 def _enter(words: list[str], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "callsheet.deployments.container.enter", *words]
     return subprocess.run(command, env=environ, capture_output=True, text=True)
+
+
+def test_a_key_that_is_not_typed_is_asked_for_again(tmp_path: Path) -> None:
+    command = [sys.executable, "-I", "-S", make_secrets.__file__, str(tmp_path)]
+
+    for typed, status in (("", 2), ("\n", 2), ("mav_typed\n", 0)):
+        # Without a terminal, getpass reads standard input.
+        done = subprocess.run(
+            command, input=typed, capture_output=True, text=True, start_new_session=True
+        )
+        assert done.returncode == status, done.stderr
+        assert "Traceback" not in done.stderr
+        assert ("no key was typed" in done.stderr) == bool(status)
+
+    assert (tmp_path / "api-key").read_text() == "mav_typed"
