@@ -23,6 +23,7 @@ from callsheet.deployments.commands.review import TakeReview
 from callsheet.tasks.ledger.reviews import ReviewStands
 from callsheet.tasks.runtime.errors import (
     CallsheetError,
+    LedgerError,
     NoSuch,
     Problem,
     SheetError,
@@ -64,6 +65,11 @@ def answer(request: Request, problem: ProblemDetails) -> Response:
 
 def fault(error: Exception) -> ProblemDetails:
     """Return what is said of a fault of ours: what it was is in the log, and only there."""
+    if isinstance(error, LedgerError):
+        # Nobody is known to be logged in: where it is is not for everybody.
+        log.warning("%s", redact(str(error)))
+        words = "the ledger cannot be used now; what was paid for is in it"
+        return ProblemDetails(503, words, remedy="try again; the board's log has the reason")
     log.error("a fault in the board", exc_info=error)
     return ProblemDetails(
         500,
@@ -96,7 +102,8 @@ async def _problem(request: Request, error: Exception) -> Response:
 async def _refusal(request: Request, error: Exception) -> Response:
     """Say what the command line would: words, a remedy, and never a traceback."""
     assert isinstance(error, CallsheetError)
-    of_kind = 404 if isinstance(error, NoSuch) else 409 if isinstance(error, WrongState) else None
+    kinds = {NoSuch: 404, WrongState: 409, LedgerError: 503}
+    of_kind = next((status for kind, status in kinds.items() if isinstance(error, kind)), None)
     status = of_kind or {2: 422, 4: 409, 5: 503}.get(error.exit_status, 500)
     remedy = redact(error.remedy) if error.remedy else None
     problems = error.problems if isinstance(error, SheetError) else ()
