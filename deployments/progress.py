@@ -101,6 +101,8 @@ class ProgressView:
 
             self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.start()
+            # The shell would have none once the run is killed, or stopped with Ctrl-Z.
+            self._console.show_cursor()
         self._live.update(lines, refresh=True)
 
     def _clear(self) -> None:
