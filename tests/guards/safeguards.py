@@ -102,6 +102,13 @@ MUTATIONS = (
         "tests/model/first_story.py",
     ),
     Mutation(
+        "nothing is sent once the ledger that it is recorded in was moved or deleted",
+        "tasks/ledger/ledger.py",
+        "            if os.path.samestat(self._file.stat(), self._opened):",
+        "            if True:",
+        "tests/faults/test_disks.py::test_a_ledger_that_is_moved_or_deleted_in_the_middle_stops_the_run",
+    ),
+    Mutation(
         "a create heeds what another process was told",
         "tasks/engine/submit.py",
         "    heed(at.service, closed_until)\n    if take is None:",
