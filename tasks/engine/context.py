@@ -15,8 +15,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from callsheet.tasks.engine.evidence import Baseline
 from callsheet.tasks.engine.policy.decision import Lane
@@ -64,6 +65,12 @@ class Context:
     clock: UnixClock = field(default=time.time)
     terms: Terms = field(default_factory=Terms)
     in_charge: Callable[[], Awaitable[bool]] = field(default=_nobody_else)
+
+    @cached_property
+    def place(self) -> str:
+        """The service that requests go to: its host and path."""
+        parts = urlsplit(self.settings.base_url or "")
+        return f"{parts.hostname or ''}{parts.path.rstrip('/')}"
 
     async def latest(self) -> float:
         """Return the moment by the later of our clock and the service's: no request is younger.

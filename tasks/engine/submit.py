@@ -83,11 +83,17 @@ async def submit(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observatio
             return None
         row = waiting
         try:
-            if not await _is_remembered(row, at):
+            if _sent_elsewhere(row, at) or not await _is_remembered(row, at):
                 return await search(row, at)
         except ServiceError as error:
             return row, observation_of(error, at.clock())
     return row, await _create(row, at)
+
+
+def _sent_elsewhere(row: CampaignRow, at: Context) -> str | None:
+    """Return the service that a row's request went to, where that is another one."""
+    assert row.take is not None, "a row in submitting has a take"
+    return None if row.take.service in (None, at.place) else row.take.service
 
 
 async def _is_remembered(row: CampaignRow, at: Context) -> bool:
@@ -110,14 +116,15 @@ async def search(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observatio
                 return row, Accepted(video.id)
     except ServiceError as error:
         return row, observation_of(error, at.clock())
-    return row, NothingFound()
+    return row, NothingFound(sent_to=_sent_elsewhere(row, at))
 
 
 async def _intend(row: CampaignRow, at: Context) -> CampaignRow | None:
     key = row.key()
     now = at.clock()
     organisation = at.baseline.organisation
-    intent = partial(open_take, row=row, key=key, body=row.body(key), at=now, terms=at.terms)
+    intent = partial(open_take, row=row, key=key, body=row.body(key), at=now)
+    intent = partial(intent, service=at.place, terms=at.terms)
     take, closed_until = await at.ledger.write(
         _opened, row=row, organisation=organisation, intent=intent
     )
@@ -318,7 +325,8 @@ def _intend_unkeyed(
         under_way = [one for one in unsettled if not one.closed_at and one.target == target]
         since = min((call.opened_at for call in under_way), default=now)
         return Busy(_words(under_way), since=since), gate
-    take = open_take(connection, row, key=row.key(), body=body, at=now, terms=at.terms)
+    intent = partial(open_take, connection, row, key=row.key(), body=body, at=now)
+    take = intent(service=at.place, terms=at.terms)
     if take is None:
         drop_call(connection, call_id)
     else:

@@ -213,6 +213,8 @@ takes = Table(
     Column("abandoned_at", Float),
     # Someone wants it cancelled; obeyed by the process that processes its row.
     Column("cancel_requested_at", Float),
+    # The service that its request goes to. Null where another ledger sent it.
+    Column("service", Text),
     # The accounts it counts in, besides its campaign's: the same until it is settled.
     Column("day", String(10)),
     Column("cost_center", Text),

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select
@@ -31,7 +32,7 @@ from callsheet.tasks.values.edits import edit_of
 _INSERT = Prepared(
     insert(takes).returning(takes.c.id),
     columns=("row_id", "campaign_id", "number", "nth", "key", "digest", "body", "quoted",
-             "reserved", "intended_at", *(column.name for column in MARKS)),
+             "reserved", "intended_at", "service", *(column.name for column in MARKS)),
 )  # fmt: skip
 _REINTEND = THIS_TAKE.values(
     intended_at=bindparam("moment"),
@@ -39,6 +40,7 @@ _REINTEND = THIS_TAKE.values(
     cancel_requested_at=None,
     reserved=bindparam("held"),
     quoted=bindparam("price"),
+    service=bindparam("the_service"),
     day=bindparam("the_day"),
     cost_center=bindparam("the_cost_center"),
     run=bindparam("the_run"),
@@ -109,15 +111,16 @@ def open_take(
     key: str,
     body: bytes,
     at: float,
+    service: str | None = None,
     terms: Terms | None = None,
 ) -> Take | None:
     """Record the intent to pay: `approved -> submitting`, frozen body, key, reservation.
 
-    Returns the take, whose bytes may be sent once this is committed; None when the row had moved
-    on or was approved anew, at another price or for another cost center, or when `terms.owner` no
-    longer holds the campaign or its worker the row. A row that an account does not cover, or that
-    another ledger may have paid for, is `held` with the reason; so is an edit or a clip once
-    another of its kind has cost more than was set aside.
+    `service` is where the request goes. Returns the take, whose bytes may be sent once this is
+    committed; None when the row had moved on or was approved anew, at another price or for another
+    cost center, or when `terms.owner` no longer holds the campaign or its worker the row. A row
+    that an account does not cover, or that another ledger may have paid for, is `held` with the
+    reason; so is an edit or a clip once another of its kind has cost more than was set aside.
     """
     terms = terms or Terms()
     # Held until the end of the transaction, so that what follows cannot be overtaken.
@@ -142,9 +145,10 @@ def open_take(
     marks = marks_of(terms.accounts(row, at=at))
     if again is None:
         number = (last or 0) + 1
-        take = _new(connection, row, number=number, key=key, body=body, at=at, marks=marks)
+        new = partial(_new, connection, row, number=number, key=key, body=body)
+        take = new(at=at, service=service, marks=marks)
     else:
-        take = _again(connection, row, key=key, at=at, marks=marks)
+        take = _again(connection, row, key=key, at=at, service=service, marks=marks)
     begin(connection, row, take, at=at)
     return take
 
@@ -277,7 +281,15 @@ def _note_excess(
     note(connection, row, "charge", words, at=at, take=take)
 
 
-def _again(connection: Connection, row: CampaignRow, *, key: str, at: float, marks: Marks) -> Take:
+def _again(
+    connection: Connection,
+    row: CampaignRow,
+    *,
+    key: str,
+    at: float,
+    service: str | None,
+    marks: Marks,
+) -> Take:
     """Take up a refused take of the same brief: nothing was made, so the same key goes again.
 
     It need not be the row's present one: the sheet may have been changed and changed back.
@@ -293,6 +305,7 @@ def _again(connection: Connection, row: CampaignRow, *, key: str, at: float, mar
             "moment": at,
             "held": to_micro(price or Decimal(0)),
             "price": to_micro(price),
+            "the_service": service,
             **{f"the_{name}": mark for name, mark in marks.items()},
         },
     )
@@ -304,6 +317,7 @@ def _again(connection: Connection, row: CampaignRow, *, key: str, at: float, mar
         refused_at=None,
         cancel_requested_at=None,
         intended_at=at,
+        service=service,
     )
 
 
@@ -315,6 +329,7 @@ def _new(
     key: str,
     body: bytes,
     at: float,
+    service: str | None,
     marks: Marks,
 ) -> Take:
     values: dict[str, Any] = {
@@ -324,6 +339,7 @@ def _new(
         "digest": row.digest,
         "body": body,
         "intended_at": at,
+        "service": service,
     }
     price = to_micro(row.quoted)
     amounts = {"quoted": price, "reserved": price or 0}

@@ -55,6 +55,8 @@ class Take:
     delivered_at: float | None = None
     abandoned_at: float | None = None
     cancel_requested_at: float | None = None
+    #: The service that its request goes to, where this ledger sends it.
+    service: str | None = None
     #: When it was found: another ledger paid for it, or it was made elsewhere.
     found_at: float | None = None
     #: Whether the body holds the key, where the body itself is not in memory.

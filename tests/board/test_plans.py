@@ -212,7 +212,7 @@ async def test_an_allowance_counts_how_far_a_price_may_rise(
     # Every door says the same: in credits, and in money where a credit has a price.
     assert "100 credits (50.00 USD) a day" in answer.json()["detail"]
     assert "2 (1.00 USD) too many" in answer.json()["detail"]
-    assert "20 credits (10.00 USD) for the campaign" in over.json()["detail"]
+    assert "the budget of the campaign is 20 credits (10.00 USD)" in over.json()["detail"]
     assert "40 (20.00 USD) too many" in over.json()["detail"]
     (limit,) = plan["limits"]
     assert limit.startswith("40 (20.00 USD) of the 40 credits (20.00 USD) of the budget of 20")

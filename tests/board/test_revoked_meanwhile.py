@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from callsheet.tasks.ledger.plans import begin_plan
+from callsheet.tasks.ledger.plans import begin_plan, pack
 from tests.board.conftest import NAMES, OpenBoard
 from tests.board.late_body import late_body
 from tests.board.with_videos import with_videos
@@ -167,11 +167,9 @@ async def test_an_approver_who_is_revoked_meanwhile_approves_nothing(
     plan = partial(begin_plan, kind="retake", campaign="spring", terms=terms, by="Rita", at=0.0)
     await write(partial(plan, plan_id="p1"))
     with sqlite3.connect(tmp_path / ".callsheet" / "ledger.db") as ledger:
-        document = json.dumps(
-            {"campaign": "spring", "rows": [], "credits": {"unpriced": 0, "total": 0}}
-        )
+        said = {"campaign": "spring", "rows": [], "credits": {"unpriced": 0, "total": 0}}
         ready = "UPDATE plans SET state = 'ready', total = 0, expires_at = 1e11, document = ?"
-        ledger.execute(ready, [document])
+        ledger.execute(ready, [pack([json.dumps(said).encode()])])
     one = Try("approver", f"{API}/plans/p1/approve", json={})
     headers, body = await head_and_body(open_board, one)
     async with late_body(open_board, one.method, one.path, headers, body) as late:

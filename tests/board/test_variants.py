@@ -12,7 +12,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from callsheet.deployments.board.variants import variants_planned
-from callsheet.tasks.ledger.plans import add_approved, begin_plan, finish_plan
+from callsheet.tasks.ledger.plans import add_approved, begin_plan, finish_plan, pack
 from callsheet.tasks.sheet import parse_sheet
 from callsheet.tasks.values.briefs import VARIANT_OF
 from tests.board.conftest import OpenBoard
@@ -110,7 +110,7 @@ async def test_the_page_of_a_plan_shows_one_row(open_board: OpenBoard) -> None:
     add = partial(
         add_approved, plan_id="p", kind="run", campaign="spring", total=Decimal(24), by="Ann"
     )
-    await open_board.ledger.write(add, document=json.dumps(document), at=NOW)
+    await open_board.ledger.write(add, document=pack([json.dumps(document).encode()]), at=NOW)
     text = (await (await open_board.form("viewer")).get("/plans/p")).text
     assert re.findall(r'class="title">(shoes|hat)</span>', text) == ["shoes", "hat"]
     assert "make 4" in text

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.faults.production import A_WHILE, Production
+from tests.programs import sandbox
 
 pytestmark = pytest.mark.merge
 
@@ -106,3 +108,22 @@ def test_past_the_horizon_nothing_is_sent_to_a_service_that_forgot_the_key(
     assert production.states() == {state: 1}
     assert production.service.calls()["create"] == before
     assert production.paid_once()
+
+
+def test_what_another_service_may_have_made_is_not_sent_to_this_one(
+    production: Production, tmp_path: Path
+) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="create", do="drop-after")
+    assert production.run("--max-wait", A_WHILE).status == 5
+    production.service.clear_faults()
+    with sandbox(tmp_path / "another") as another:
+        there = dict(another.environ)
+        there["CALLSHEET_BASE_URL"] = there["CALLSHEET_BASE_URL"].replace("127.0.0.1", "localhost")
+
+        asked = production.run(**there)
+
+        assert (asked.status, another.calls().get("create", 0)) == (3, 0), asked.err
+    assert production.states() == {"uncertain": 1}
+    assert "sent to another service, 127.0.0.1/api/v1, and its answer" in production.row()["reason"]
+    assert production.count("reserve") == 1

@@ -525,6 +525,13 @@ MUTATIONS = (
         "tests/unit/engine/test_decide.py::test_too_close_to_its_horizon_a_create_is_looked_for_and_not_sent",
     ),
     Mutation(
+        "what was sent to another service is not sent to this one",
+        "tasks/engine/submit.py",
+        "            if _sent_elsewhere(row, at) or not await",
+        "            if not await",
+        "tests/faults/test_lost_answers.py::test_what_another_service_may_have_made_is_not_sent_to_this_one",
+    ),
+    Mutation(
         "a clock that was set back makes no create look young",
         "tasks/engine/submit.py",
         "is_young(row.take, await at.latest(), Rules.of(at.settings))",

@@ -74,7 +74,9 @@ def not_found(
 ) -> Decision:
     """Ask a person, for a call without a key once it was looked for long enough."""
     if row.take is None or row.take.keyed:
-        return Decision(memory, to="uncertain", reason=f"{_PAST_HORIZON}: {_settle(row)}")
+        sent = f"a create was sent to another service, {observation.sent_to}, and its answer lost"
+        words = sent if observation.sent_to else _PAST_HORIZON
+        return Decision(memory, to="uncertain", reason=f"{words}: {_settle(row)}")
     if now - row.take.intended_at < rules.evidence_wait:
         return Decision(memory, lane="search", after=min(SEARCH, rules.evidence_wait / 10))
     if edit_of(row.operation):

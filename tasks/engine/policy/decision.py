@@ -202,10 +202,12 @@ class Unknown:
 class NothingFound:
     """What a call of unknown outcome made is not in the service's list, or not for certain.
 
-    `candidates` are new videos of which one may be it.
+    `candidates` are new videos of which one may be it; `sent_to` is the other service that was
+    called.
     """
 
     candidates: tuple[str, ...] = ()
+    sent_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
