@@ -130,7 +130,7 @@ async def consent(args: Namespace, question: str, *, what: str) -> str:
         raise SpendRefused(
             f"{what} not approved, and there is no terminal to ask at; nothing was done, nothing "
             "was spent",
-            remedy=f"check the plan above, then {again_with('--yes')}",
+            remedy=f"to go ahead, {again_with('--yes')}",
         )
     if not await ask(question):
         raise SpendRefused(f"{what} not approved; nothing was done, nothing was spent")

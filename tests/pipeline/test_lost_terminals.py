@@ -35,6 +35,9 @@ def test_a_closed_terminal_parks_the_run_and_the_next_one_finishes_it(
     desk: Desk, slow: Sandbox, name: str
 ) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(4))
+    # None is finished before the terminal is closed, however slow this machine is.
+    slow.clear_faults()
+    slow.plan_fault(on="render", do="slow", every=1, seconds=15)
     ours, theirs = pty.openpty()
     files = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
     process = _started(desk, sheet, **files)
