@@ -414,6 +414,8 @@ def _become(program: str, order: Mapping[str, Any], streams: Sequence[int]) -> N
     status = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        # Tests may be run with `nohup`; what they start is not.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         if order["new_session"]:
             os.setsid()
