@@ -22,6 +22,6 @@ def prepare_ledger(settings: Settings, *, sandbox: bool = False) -> None:
     is_new = file is not None and not file.exists()
     made = make_home(settings.home)
     if is_new and not sandbox:
-        say(f"a new ledger is made, {file}: {_MADE_ELSEWHERE}")
+        say(f"creating a new ledger, {file}: {_MADE_ELSEWHERE}")
     elif made:
         say(f"created {settings.home} for the ledger and other files")

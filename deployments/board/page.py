@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -46,10 +47,16 @@ def filled(request: Request, template: str, person: Person | None, **shown: Any)
     """Return the text of a template filled in, as `page` answers it."""
     board = request.app.state.board
     known = {"person": person, "path": request.url.path, "board": board, "now": board.clock()}
-    # What a form leads to is loaded again at the address of the form, and sent only once.
-    asked = urlsplit(request.headers.get("referer", "") if request.method == "POST" else "")
-    known["lasting"] = urlunsplit(("", "", asked.path, asked.query, ""))
+    known["lasting"] = _form_address(request)
     return rendered(template, **{**known, **shown})
+
+
+def _form_address(request: Request) -> str:
+    """Return where the form was: what it leads to is loaded again there, and sent only once."""
+    with suppress(ValueError):
+        asked = urlsplit(request.headers.get("referer", "") if request.method == "POST" else "")
+        return urlunsplit(("", "", asked.path, asked.query, ""))
+    return ""
 
 
 def rendered(template: str, **shown: Any) -> str:

@@ -66,9 +66,9 @@ def answer(request: Request, problem: ProblemDetails) -> Response:
 def fault(error: Exception) -> ProblemDetails:
     """Return what is said of a fault of ours: what it was is in the log, and only there."""
     if isinstance(error, LedgerError):
-        # Nobody is known to be logged in: where it is is not for everybody.
+        # Who asks may not be logged in, and is not told where the ledger is.
         log.warning("%s", redact(str(error)))
-        words = "the ledger cannot be used now; what was paid for is in it"
+        words = "the ledger is not available right now; nothing that you paid for is lost"
         return ProblemDetails(503, words, remedy="try again; the board's log has the reason")
     log.error("a fault in the board", exc_info=error)
     return ProblemDetails(

@@ -197,7 +197,7 @@ async def _from_manifest(at: Context, campaign: Campaign, wanted: Sequence[Unpai
     now = at.clock()
     if latest:
         with suppress(ServiceError):
-            now = await at.latest()
+            now = await at.service_time()
     for page in pages_of(latest):
         for row, past in await past_takes(at, campaign, page, latest):
             one = latest[row.row]

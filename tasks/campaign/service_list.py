@@ -271,14 +271,13 @@ async def _alike(
     One that shows all that the row asks for, or else one of which an edit would make that.
     """
     known = _Shown.of(await _unclaimed(at, videos))
-    now = await at.latest() if videos else at.clock()
     exact: dict[str, Video] = {}
     loose: dict[str, Video] = {}
     for page in pages_of(wanted) if known.by_title else ():
         query = partial(rows_of, campaign_id=campaign.id, named=[row.row for row in page])
         for row in await at.ledger.read(query):
             near = known.near(row.asked())
-            may_be = [video for video in near if not _is_safe(at, row, video, sent, now)]
+            may_be = [video for video in near if not _is_safe(at, row, video, sent)]
             if same := _first(may_be, row, shows):
                 exact[row.row] = same
             elif row.operation == CREATE and (older := _first(may_be, row, _may_become)):
@@ -347,9 +346,7 @@ def _first(
     return next((video for video in videos if fits(video.raw, asked)), None)
 
 
-def _is_safe(
-    at: Context, row: CampaignRow, video: Video, sent: Collection[str], now: float
-) -> bool:
+def _is_safe(at: Context, row: CampaignRow, video: Video, sent: Collection[str]) -> bool:
     """Whether a row may be paid for although this video is there."""
     if row.operation != CREATE:
         return False
@@ -358,7 +355,7 @@ def _is_safe(
         return True
     # Sent again under the key that was sent, a request makes no second video while that is known.
     created = created_at(video.raw)
-    young = created is not None and -SKEW <= now - created < at.settings.horizon
+    young = created is not None and -SKEW <= at.clock() - created < at.settings.horizon
     return young and row.row in sent
 
 

@@ -67,15 +67,15 @@ class Context:
     in_charge: Callable[[], Awaitable[bool]] = field(default=_nobody_else)
 
     @cached_property
-    def place(self) -> str:
-        """The service that requests go to: its host and path."""
+    def service_address(self) -> str:
+        """The service that requests go to: its host and path, on whatever port."""
         parts = urlsplit(self.settings.base_url or "")
         return f"{parts.hostname or ''}{parts.path.rstrip('/')}"
 
-    async def latest(self) -> float:
-        """Return the moment by the later of our clock and the service's: no request is younger.
+    async def service_time(self) -> float:
+        """Return the moment (Unix seconds) by the later of our clock and the service's.
 
-        A clock that was set back would have keys be remembered that the service has forgotten.
+        By a clock that was set back, the service would seem to remember keys that it has forgotten.
         Raises ServiceError where the service has not answered yet, and does not now.
         """
         return self.clock() + await self.service.behind()

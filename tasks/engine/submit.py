@@ -93,13 +93,13 @@ async def submit(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observatio
 def _sent_elsewhere(row: CampaignRow, at: Context) -> str | None:
     """Return the service that a row's request went to, where that is another one."""
     assert row.take is not None, "a row in submitting has a take"
-    return None if row.take.service in (None, at.place) else row.take.service
+    return None if row.take.service in (None, at.service_address) else row.take.service
 
 
 async def _is_remembered(row: CampaignRow, at: Context) -> bool:
     """Whether the service remembers a row's key by its own clock: ours may have been set back."""
     assert row.take is not None, "a row in submitting has a take"
-    return is_young(row.take, await at.latest(), Rules.of(at.settings))
+    return is_young(row.take, await at.service_time(), Rules.of(at.settings))
 
 
 async def search(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observation]:
@@ -123,8 +123,15 @@ async def _intend(row: CampaignRow, at: Context) -> CampaignRow | None:
     key = row.key()
     now = at.clock()
     organisation = at.baseline.organisation
-    intent = partial(open_take, row=row, key=key, body=row.body(key), at=now)
-    intent = partial(intent, service=at.place, terms=at.terms)
+    intent = partial(
+        open_take,
+        row=row,
+        key=key,
+        body=row.body(key),
+        at=now,
+        service=at.service_address,
+        terms=at.terms,
+    )
     take, closed_until = await at.ledger.write(
         _opened, row=row, organisation=organisation, intent=intent
     )
@@ -325,8 +332,15 @@ def _intend_unkeyed(
         under_way = [one for one in unsettled if not one.closed_at and one.target == target]
         since = min((call.opened_at for call in under_way), default=now)
         return Busy(_words(under_way), since=since), gate
-    intent = partial(open_take, connection, row, key=row.key(), body=body, at=now)
-    take = intent(service=at.place, terms=at.terms)
+    take = open_take(
+        connection,
+        row,
+        key=row.key(),
+        body=body,
+        at=now,
+        service=at.service_address,
+        terms=at.terms,
+    )
     if take is None:
         drop_call(connection, call_id)
     else:

@@ -149,7 +149,8 @@ def invite_person(
     elif not again:
         raise BadInput(
             f'there is a person "{name}" already',
-            remedy="invite them again (--again) for another token and role: the old ones then end",
+            remedy="renew the invitation (`--again`; on the board, Renew an existing person): the "
+            "old login and token then end",
         )
     else:
         # The person first: what they are doing at this moment ends before, or sees this.

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select
@@ -53,7 +52,7 @@ _CHARGED = Prepared(
     .returning(*MARKS)
 )
 _CORRECTED = THIS_TAKE.where(takes.c.charged == bindparam("old")).values(charged=bindparam("cost"))
-#: The accounts that a take counts in, as its columns have them.
+#: The accounts that a take counts in, and the service that it goes to, as its columns have them.
 Marks = Mapping[str, str | None]
 # What the take itself says, whatever the caller remembers of it.
 _RESERVED = select(takes.c.reserved).where(takes.c.id == bindparam("the_take"))
@@ -142,13 +141,12 @@ def open_take(
         if refused.reason is not None:
             move(connection, row, "held", at=at, reason=refused.reason)
         return None
-    marks = marks_of(terms.accounts(row, at=at))
+    marks = {**marks_of(terms.accounts(row, at=at)), "service": service}
     if again is None:
         number = (last or 0) + 1
-        new = partial(_new, connection, row, number=number, key=key, body=body)
-        take = new(at=at, service=service, marks=marks)
+        take = _new(connection, row, number=number, key=key, body=body, at=at, marks=marks)
     else:
-        take = _again(connection, row, key=key, at=at, service=service, marks=marks)
+        take = _again(connection, row, key=key, at=at, marks=marks)
     begin(connection, row, take, at=at)
     return take
 
@@ -281,15 +279,7 @@ def _note_excess(
     note(connection, row, "charge", words, at=at, take=take)
 
 
-def _again(
-    connection: Connection,
-    row: CampaignRow,
-    *,
-    key: str,
-    at: float,
-    service: str | None,
-    marks: Marks,
-) -> Take:
+def _again(connection: Connection, row: CampaignRow, *, key: str, at: float, marks: Marks) -> Take:
     """Take up a refused take of the same brief: nothing was made, so the same key goes again.
 
     It need not be the row's present one: the sheet may have been changed and changed back.
@@ -305,7 +295,6 @@ def _again(
             "moment": at,
             "held": to_micro(price or Decimal(0)),
             "price": to_micro(price),
-            "the_service": service,
             **{f"the_{name}": mark for name, mark in marks.items()},
         },
     )
@@ -317,7 +306,7 @@ def _again(
         refused_at=None,
         cancel_requested_at=None,
         intended_at=at,
-        service=service,
+        service=marks["service"],
     )
 
 
@@ -329,7 +318,6 @@ def _new(
     key: str,
     body: bytes,
     at: float,
-    service: str | None,
     marks: Marks,
 ) -> Take:
     values: dict[str, Any] = {
@@ -339,10 +327,10 @@ def _new(
         "digest": row.digest,
         "body": body,
         "intended_at": at,
-        "service": service,
     }
     price = to_micro(row.quoted)
     amounts = {"quoted": price, "reserved": price or 0}
     whose = {"row_id": row.id, "campaign_id": row.campaign_id}
     take_id = _INSERT.execute(connection, {**whose, **values, **amounts, **marks}).scalar_one()
+    values["service"] = marks["service"]
     return Take(id=take_id, quoted=row.quoted, reserved=row.quoted or Decimal(0), **values)

@@ -15,7 +15,7 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.errors import BadInput, ServiceError
 from callsheet.tasks.runtime.process import Clock, Random, Sleep, utc_now
 from callsheet.tasks.runtime.telemetry import Measures
 from callsheet.tasks.service import answers
@@ -110,11 +110,15 @@ class VideoService:
     async def behind(self) -> float:
         """Return how many seconds our clock is behind the service's; 0 where it does not say.
 
-        Where it has not answered yet, one free read asks.
+        Where it has not answered yet, one free read asks; a refusal tells the time, too.
         """
         async with self._asking_time:
             if self._sender.behind is None:
-                await self.ask(ops.LIST)
+                try:
+                    await self.ask(ops.LIST)
+                except ServiceError:
+                    if self._sender.behind is None:
+                        raise
         return self._sender.behind or 0.0
 
     async def estimate(self, request: Body) -> Quote:

@@ -26,7 +26,10 @@ async def test_a_ledger_that_is_away_is_no_fault_of_ours(
         again = await board.viewer.get("/api/v1/campaigns")
 
     assert (told.status_code, page.status_code, again.status_code) == (503, 503, 200)
-    assert told.json()["detail"] == "the ledger cannot be used now; what was paid for is in it"
+    assert (
+        told.json()["detail"]
+        == "the ledger is not available right now; nothing that you paid for is lost"
+    )
     # Where it is stands in the log alone.
     assert str(tmp_path) not in told.text + page.text
     said = [one.getMessage() for one in caplog.records if one.name == "callsheet.board"]

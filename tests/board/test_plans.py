@@ -481,14 +481,7 @@ async def test_takes_of_a_campaign_that_was_cancelled_since_are_asked_for_again(
     plan = await priced(board.viewer, answer.json()["plan"])
     assert (await board.approver.post(f"{path}/cancel", json={})).status_code == 202
 
-    answer = await board.admin.post(f"{API}/plans/{plan['plan']}/approve")
-
-    assert answer.status_code == 409, answer.text
-    assert f"campaign {name} was cancelled meanwhile" in answer.json()["detail"]
-    assert charged(service, await keys(board, name)) == 1
-    new = await priced(board.viewer, answer.json()["plan"])
-    assert (await ended(board.viewer, await approved(board.admin, new)))["exit"] == 0
-    assert charged(service, await keys(board, name)) == 2
+    await _is_planned_anew_after_the_cancel(board, service, name, plan)
 
 
 @pytest.mark.merge
@@ -500,6 +493,12 @@ async def test_rows_of_a_campaign_that_was_cancelled_since_are_asked_for_again(
     cancelled = await board.approver.post(f"{API}/campaigns/{name}/cancel", json={})
     assert cancelled.status_code == 202
 
+    await _is_planned_anew_after_the_cancel(board, service, name, plan)
+
+
+async def _is_planned_anew_after_the_cancel(
+    board: OpenBoard, service: Sandbox, name: str, plan: dict[str, Any]
+) -> None:
     answer = await board.admin.post(f"{API}/plans/{plan['plan']}/approve")
 
     assert answer.status_code == 409, answer.text

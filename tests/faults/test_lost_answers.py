@@ -125,5 +125,7 @@ def test_what_another_service_may_have_made_is_not_sent_to_this_one(
 
         assert (asked.status, another.calls().get("create", 0)) == (3, 0), asked.err
     assert production.states() == {"uncertain": 1}
-    assert "sent to another service, 127.0.0.1/api/v1, and its answer" in production.row()["reason"]
+    assert (
+        "sent to another service (127.0.0.1/api/v1), and its answer" in production.row()["reason"]
+    )
     assert production.count("reserve") == 1

@@ -534,7 +534,7 @@ MUTATIONS = (
     Mutation(
         "a clock that was set back makes no create look young",
         "tasks/engine/submit.py",
-        "is_young(row.take, await at.latest(), Rules.of(at.settings))",
+        "is_young(row.take, await at.service_time(), Rules.of(at.settings))",
         "is_young(row.take, at.clock(), Rules.of(at.settings))",
         "tests/unit/engine/test_clock_set_back.py::test_what_the_service_may_have_forgotten_is_looked_for",
     ),

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, select
 
 from callsheet.tasks.ledger.schema import calls, campaigns, events, rows, takes
 from callsheet.tasks.ledger.values import TRANSITIONS
+from callsheet.tasks.values.briefs import CREATE
 from tests.model.service import SimulatedService, Violation
 
 MICRO = 1_000_000
@@ -68,7 +69,7 @@ def check_ledger(connection: Connection, service: SimulatedService, now: float) 
     sent = {take.id: take for take in connection.execute(select(takes))}
     _check_account(connection, list(sent.values()))
     _check_history(connection, found)
-    _check_videos(service, sent, now)
+    _check_videos(service, sent, found, now)
     files = {take.id: set(json.loads(take.files or "{}")) for take in sent.values()}
     for row in found.values():
         if row.state == "delivered" and not {"mp4", *row.captions.split()} <= files[row.take_id]:
@@ -119,7 +120,9 @@ def _check_history(connection: Connection, found: dict[int, Any]) -> None:
             raise Violation(f"{row.row} is {row.state}, but its last event says {states[row.id]}")
 
 
-def _check_videos(service: SimulatedService, sent: dict[int, Any], now: float) -> None:
+def _check_videos(
+    service: SimulatedService, sent: dict[int, Any], found: dict[int, Any], now: float
+) -> None:
     owners: dict[str, int] = {}
     for take in sent.values():
         made = service.videos.get(take.video_id)
@@ -138,5 +141,10 @@ def _check_videos(service: SimulatedService, sent: dict[int, Any], now: float) -
         if paid[take.id] > 1:
             raise Violation(f"take {take.id} was paid for twice: {made}")
         known = take.reserved + (take.charged or 0)
-        if take.quoted is not None and made.costs(now) * MICRO > known:
+        # A clip has no price but the limit of its row: what it costs beyond that is booked when it
+        # is ready.
+        is_open = found[take.row_id].operation != CREATE and take.charged is None
+        if take.quoted is None or (is_open and take.quoted < made.price * MICRO):
+            continue
+        if made.costs(now) * MICRO > known:
             raise Violation(f"{made.id} costs {made.costs(now)}, of which we know {known / MICRO}")

@@ -89,7 +89,7 @@ def test_every_command_leads_on_in_an_empty_folder(
     if command == "doctor" and not words:
         # It was understood, and finds that there is no service.
         return
-    assert err.startswith(("callsheet: ", "a new ledger is made, "))
+    assert err.startswith(("callsheet: ", "creating a new ledger, "))
     assert "nothing was spent" in err
     assert any(way in err for way in ("`callsheet", "check its path", "make the folder"))
 

@@ -112,3 +112,20 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
     assert os.read(reader, 1) == b"x"
     assert pipe.is_fifo()
     os.close(reader)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither")
+def test_a_file_keeps_its_mode_and_a_link_its_place(tmp_path: Path) -> None:
+    private, link, new = (tmp_path / name for name in ("private", "link", "new"))
+    private.touch(mode=0o600)
+    link.symlink_to(private)
+    before = os.umask(0o022)
+    try:
+        for path in (link, new):
+            with whole_file(path) as file:
+                file.write(b"x")
+    finally:
+        os.umask(before)
+
+    assert (link.is_symlink(), private.read_bytes()) == (True, b"x")
+    assert [path.stat().st_mode & 0o777 for path in (private, new)] == [0o600, 0o644]

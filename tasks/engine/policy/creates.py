@@ -74,8 +74,8 @@ def not_found(
 ) -> Decision:
     """Ask a person, for a call without a key once it was looked for long enough."""
     if row.take is None or row.take.keyed:
-        sent = f"a create was sent to another service, {observation.sent_to}, and its answer lost"
-        words = sent if observation.sent_to else _PAST_HORIZON
+        other = f"a create was sent to another service ({observation.sent_to}), and its answer lost"
+        words = other if observation.sent_to else _PAST_HORIZON
         return Decision(memory, to="uncertain", reason=f"{words}: {_settle(row)}")
     if now - row.take.intended_at < rules.evidence_wait:
         return Decision(memory, lane="search", after=min(SEARCH, rules.evidence_wait / 10))

@@ -7,7 +7,8 @@ import io
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,11 +34,14 @@ WRITTEN = ("about-to-send.json", "at-the-end.json", "status.csv")
 HOUR, DAYS = 3600.0, 200_000.0
 
 
+@dataclass
 class NoVideos:
-    """A service whose list is empty, and whose clock is ours."""
+    """A service whose list is empty, and whose clock is so many seconds ahead of ours."""
+
+    ahead: float
 
     async def behind(self) -> float:
-        return 0.0
+        return self.ahead
 
     async def list_videos(self) -> AsyncIterator[Any]:
         for video in ():
@@ -45,11 +49,13 @@ class NoVideos:
 
 
 @asynccontextmanager
-async def stage_in(folder: Path, *, now: float) -> AsyncIterator[tuple[Context, Stage]]:
+async def stage_in(
+    folder: Path, *, now: float, ahead: float = 0.0
+) -> AsyncIterator[tuple[Context, Stage]]:
     environ = {**NOBODY, "CALLSHEET_STORE": str(folder / "deliveries")}
     settings = load_settings(environ=environ, folder=folder)
     async with connect(settings, clock=lambda: now) as at:
-        at = replace(at, service=cast(Any, NoVideos()))
+        at = replace(at, service=cast(Any, NoVideos(ahead)))
         yield at, await Stage.set(at.ledger, budget=900)
 
 
@@ -66,13 +72,13 @@ async def written(folder: Path) -> dict[str, bytes]:
 
 
 async def recovered(
-    folder: Path, manifest: str, *, behind: bool, later: float, pay_again: bool
+    folder: Path, manifest: str, *, behind: bool, later: float, pay_again: bool, ahead: float = 0.0
 ) -> Mapping[str, Any]:
     """What a ledger knows, new or a backup, after a run has looked at a recorded manifest."""
     fill_store(folder / "deliveries")
     file = folder / "deliveries" / "spring" / "manifest.json"
     file.write_bytes((RECORDED / manifest).read_bytes())
-    async with stage_in(folder, now=NOW + later) as (at, stage):
+    async with stage_in(folder, now=NOW + later, ahead=ahead) as (at, stage):
         if behind:
             await fall_behind(stage)
         await stage.sync(*last_sheet().values())
@@ -118,3 +124,12 @@ async def test_a_recorded_manifest_is_read_to_the_same_recovery(tmp_path: Path, 
     found = await recovered(tmp_path, manifest, behind=behind, later=later, pay_again=again)
 
     assert found == json.loads((RECORDED / f"{case}.json").read_text())
+
+
+async def test_what_is_old_by_the_services_clock_is_not_paid_for_again(tmp_path: Path) -> None:
+    recovering = partial(recovered, tmp_path, "about-to-send.json", behind=False, pay_again=False)
+
+    found = await recovering(later=HOUR, ahead=DAYS)
+
+    past = json.loads((RECORDED / "past-the-horizon.json").read_text())
+    assert found["recovery"] == past["recovery"]

@@ -12,7 +12,7 @@ from callsheet.tasks.ledger.campaigns import set_budget
 from callsheet.tasks.ledger.deliveries import deliver, videos_of
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.service_state import join_call, open_call
-from callsheet.tasks.ledger.takes import accept, refuse, settle
+from callsheet.tasks.ledger.takes import accept, open_take, refuse, settle
 from callsheet.tasks.ledger.values import takes_of
 from tests.campaigns import NOW, VIDEO, Stage, brief, key_of, sums
 
@@ -133,6 +133,15 @@ async def test_a_refused_take_is_taken_up_again_with_its_key_and_number(stage: S
         first, quoted=Decimal(15), reserved=Decimal(15), refused_at=None, intended_at=NOW
     )
     assert (await stage.account()).reserved == 15
+
+
+async def test_a_refused_take_goes_to_the_service_that_it_is_sent_to_now(stage: Stage):
+    await stage.refused(new="held")
+    await stage.sync(brief())
+    row = await stage.approve("a", 12)
+    asked = {"key": row.key(), "body": row.body(row.key()), "at": NOW}
+    await stage.write(open_take, row, **asked, service="b.example/api/v1")
+    assert (await stage.row()).take.service == "b.example/api/v1"
 
 
 async def test_a_refused_take_is_found_again_after_another_brief_was_tried(stage: Stage):

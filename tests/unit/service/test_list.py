@@ -70,6 +70,7 @@ async def test_a_cursor_that_leads_back_ends_the_list(talk):
     assert len(seen) == 2
 
 
+@pytest.mark.parametrize("status", [200, 403])
 @pytest.mark.parametrize(
     ("date", "behind"),
     [
@@ -79,9 +80,11 @@ async def test_a_cursor_that_leads_back_ends_the_list(talk):
         (None, 0.0),
     ],
 )
-async def test_the_services_clock_is_asked_for_once(serve, answer, connect, date, behind) -> None:
+async def test_the_services_clock_is_asked_for_once(
+    serve, answer, connect, date, behind, status
+) -> None:
     headers = {} if date is None else {"Date": date}
-    script = await serve(answer(200, {"data": []}, headers=headers))
+    script = await serve(answer(status, {"data": []}, headers=headers))
     service = connect(script.base_url)
     assert await service.behind() == behind
     assert await service.behind() == behind
