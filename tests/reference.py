@@ -1,6 +1,6 @@
-"""Pages of the reference that are made from the code: commands, API, errors.
+"""What is made from the code: pages of commands, API and errors, a table of columns, a schema.
 
-python -m tests.reference     writes them into docs/
+python -m tests.reference     writes them into docs/ and configs/
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from fastapi import FastAPI
 
 from callsheet.deployments.board import refusals
 from callsheet.deployments.board.app import _routes
+from callsheet.deployments.cli import execute
 from callsheet.tasks.runtime import errors
+from callsheet.tasks.sheet.json_schema import sheet_schema
 from tests import commands_page
 from tests.programs import ROOT
 from tests.promises.surfaces import api
@@ -42,7 +44,24 @@ ends with the exit status below. A program catches the class: `from callsheet im
 
 def pages() -> dict[str, str]:
     """Return every page by its name in docs/."""
-    return {"commands": commands_page.page(), "api": _api_page(), "errors": _errors_page()}
+    return {
+        "commands": commands_page.page(),
+        "api": _api_page(),
+        "errors": _errors_page(),
+        "sheets": _sheets_page((ROOT / "docs" / "sheets.md").read_text(encoding="utf-8")),
+    }
+
+
+def _sheets_page(text: str) -> str:
+    """Return the page about sheets with its table of columns as the code has them."""
+    columns = sheet_schema()["$defs"]["columns"]["properties"]
+    table = [f"| `{name}` | {column['description']} |\n" for name, column in columns.items()]
+    return re.sub(
+        r"(?<=^\| column \| what it says \|\n\|---\|---\|\n)(\|.*\n)+",
+        lambda _: "".join(table),
+        text,
+        flags=re.MULTILINE,
+    )
 
 
 def _api_page() -> str:
@@ -127,3 +146,4 @@ def _errors(error: type[errors.CallsheetError], depth: int) -> Iterator[str]:
 if __name__ == "__main__":
     for name, text in pages().items():
         (ROOT / "docs" / f"{name}.md").write_text(text, encoding="utf-8")
+    execute(["schema", "-o", str(ROOT / "configs/campaigns/callsheet.schema.json")])

@@ -77,7 +77,7 @@ def add_operation(verbs: Any, operation: Operation[object]) -> ArgumentParser:
         parser.add_argument("id", metavar="ID", help=f"id of the {operation.about}")
     if "{n}" in operation.path:
         parser.add_argument("number", type=int, metavar="N", help="which scene, from 1")
-    for field in operation.fields or ():
+    for field in operation.fields() if operation.fields else ():
         _takes_field(parser, field)
     if operation.fields is not None:
         of_body = "add or replace a member of the body: JSON, or text if it is not JSON"

@@ -104,7 +104,7 @@ def _limits(row: CampaignRow) -> str:
         f"captions {', '.join(row.captions) or 'none'}",
         f"priority {row.priority}" if row.priority else "",
         f"max_credits {as_text(row.max_credits)}" if row.max_credits is not None else "",
-        f"cost centre {plain(row.cost_center)}" if row.cost_center else "",
+        f"cost center {plain(row.cost_center)}" if row.cost_center else "",
         f"tags {plain(', '.join(row.tags))}" if row.tags else "",
     ]
     return ", ".join(part for part in parts if part)

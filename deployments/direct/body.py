@@ -60,7 +60,8 @@ def body_from(args: Namespace, operation: Operation[object]) -> dict[str, Json]:
     if operation.fields is None:
         return {}
     body = _raw_body(args.body)
-    for field in operation.fields:
+    fields = operation.fields()
+    for field in fields:
         value = _read(field, getattr(args, field.name))
         if value not in (None, {}, []):
             body[field.name] = value
@@ -70,7 +71,7 @@ def body_from(args: Namespace, operation: Operation[object]) -> dict[str, Json]:
     body |= {name: _value(name, text) for name, text in _pairs(args.set, "--set", "NAME=JSON")}
     body = {name: value for name, value in body.items() if name not in args.unset}
     if not body and operation.method == "PATCH":
-        options = ", ".join(field.option for field in operation.fields)
+        options = ", ".join(field.option for field in fields)
         raise BadInput("nothing to change", remedy=f"give {options} or --set NAME=JSON")
     try:
         canonical_json(body)

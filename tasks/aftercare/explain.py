@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from callsheet.tasks.ledger.values import CampaignRow, State, Take, last_made, v
 from callsheet.tasks.ledger.webhook_events import hinted_at
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
 from callsheet.tasks.values.amounts import as_number
-from callsheet.tasks.values.briefs import Brief
+from callsheet.tasks.values.briefs import WISHES, Brief
 from callsheet.tasks.values.edits import edit_of, made_by
 
 if TYPE_CHECKING:
@@ -262,10 +262,8 @@ def service_of(campaign: Campaign) -> tuple[str, ...]:
     return ("--sandbox",) if campaign.sandbox else ()
 
 
-_OF_BRIEF = (
-    "row", "captions", "enabled", "priority", "max_credits", "tags", "cost_center", "notes",
-    "deliver_after", "deliver_by", "line",
-)  # fmt: skip
+#: What a row of the ledger has as its brief had it.
+_OF_BRIEF = ("row", "line", *({*WISHES} & {one.name for one in fields(CampaignRow)}))
 
 
 def brief_of(row: CampaignRow) -> Brief:

@@ -26,7 +26,7 @@ AccountKind = Literal["month", "day", "campaign", "cost_center", "run"]
 
 @dataclass(frozen=True, slots=True)
 class AccountKey:
-    """Which account is meant: of a month, day, cost centre or run by name, of a campaign by id."""
+    """Which account is meant: of a month, day, cost center or run by name, of a campaign by id."""
 
     kind: AccountKind
     name: str | int
@@ -39,7 +39,7 @@ class AccountKey:
 
 
 def set_aside(connection: Connection, key: AccountKey, price: int, *, limit: int | None) -> bool:
-    """Set a price aside in the account of a month, a day, a cost centre or a run, if it fits."""
+    """Set a price aside in the account of a month, a day, a cost center or a run, if it fits."""
     sums = gathered(connection, _Sums)
     known = sums.of(key) if sums is not None else None
     if known is not None:

@@ -1,7 +1,7 @@
 """Accounts: what may be set aside, and what was paid, in every sum that someone limits.
 
 A take counts in up to five: its day and its month (UTC, of the intent), its campaign, its cost
-centre, and the run that began it where that has a budget. Owns on what terms credits may be set
+center, and the run that began it where that has a budget. Owns on what terms credits may be set
 aside, with the words for it. Every change is made by `sums`, in the transaction of the intent.
 """
 
@@ -69,7 +69,7 @@ class Use(NamedTuple):
 class Account:
     """One account, in credits; `budget` is None where nothing limits it.
 
-    `name` is a month as 2026-11, a day as 2026-11-20, a campaign's or a cost centre's name, or a
+    `name` is a month as 2026-11, a day as 2026-11-20, a campaign's or a cost center's name, or a
     run's id. `uses` has the campaigns with the largest parts of it, where they were asked for.
     """
 
@@ -285,7 +285,7 @@ def count_past(
 
 
 def all_accounts(connection: Connection) -> list[Account]:
-    """Return the accounts of days and months (the newest first), cost centres and runs."""
+    """Return the accounts of days and months (the newest first), cost centers and runs."""
     query = ACCOUNTS.query.order_by(accounts.c.kind, accounts.c.id.desc())
     return ACCOUNTS.all(connection, query)
 

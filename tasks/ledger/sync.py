@@ -24,15 +24,13 @@ from callsheet.tasks.ledger.schema import campaigns, rows, takes
 from callsheet.tasks.ledger.values import ROWS, TRANSITIONS, CampaignRow, State
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.values.amounts import to_micro
-from callsheet.tasks.values.briefs import Brief, canonical_json
+from callsheet.tasks.values.briefs import WISHES, Brief, canonical_json
 from callsheet.tasks.values.edits import Edits
 
 _INSERT = insert(rows)
 #: Added to the position of a row that left: more than a sheet has rows.
 GONE = 10_000_000
-_WISHES = ("position", "line", "captions", "enabled", "priority", "max_credits", "tags",
-           "cost_center", "notes", "deliver_after", "deliver_by", "name", "copies", "brand",
-           "variant_of", "cells", "wishes")  # fmt: skip
+_WISHES = ("position", "line", *WISHES, "brand", "variant_of", "wishes")
 #: What rows are told apart by, and the member of what they ask for that says it.
 _TRAITS = {"tool": "tool", "language": "language", "ratio": "aspect_ratio"}
 _BRIEF = ("operation", "title", *_TRAITS, "request", "digest", "nth", "take_id", "quoted",

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, Literal, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from callsheet.tasks.service import answers
 from callsheet.tasks.service.answers import (
@@ -23,6 +24,9 @@ from callsheet.tasks.service.answers import (
     VideoPage,
     Webhook,
 )
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 T_co = TypeVar("T_co", covariant=True)
 Scope = Literal["read", "write", "ai"]
@@ -63,6 +67,10 @@ class Field:
         return self.typed.partition(" ")[2] or "TEXT"
 
 
+#: Gives the members of a body.
+Fields = Callable[[], tuple[Field, ...]]
+
+
 @dataclass(frozen=True)
 class Operation(Generic[T_co]):
     """One operation: `path` is relative to the base address and never holds a real id in logs.
@@ -71,7 +79,7 @@ class Operation(Generic[T_co]):
     specification; `makes` is True where a success means that a new video exists.
 
     The rest is for people. `words` is the help of its command (None: it has none), `verb` the
-    name, if not the first word of `name`; `fields` are the members of its body (None: no body).
+    name, if not the first word of `name`; `fields` gives the members of its body (None: no body).
     `asks` is the question before it, `says` the sentence after it, `answer` the JSON member for
     what the service said, `columns` the members that a list shows.
     """
@@ -83,7 +91,7 @@ class Operation(Generic[T_co]):
     money: Money
     read: Callable[..., T_co]
     words: str | None = None
-    fields: tuple[Field, ...] | None = None
+    fields: Fields | None = None
     asks: str = ""
     says: str = ""
     answer: str = ""
@@ -113,6 +121,40 @@ class Operation(Generic[T_co]):
         return self.money in (Money.KEYED, Money.ONCE) and self.about == "video"
 
 
+def _of(*fields: Field) -> Fields:
+    return lambda: fields
+
+
+def _of_row(operation: str, *only: str, **typed: str) -> Fields:
+    """Make a field of each member of what a row asks of an operation, or of `only` some.
+
+    Those of its kind are first, then what every clip may be told. What is read by pydantic is not
+    imported before somebody wants them.
+    """
+
+    def field(name: str, member: FieldInfo, needs: tuple[tuple[str, ...], ...]) -> Field:
+        words = (member.description or name).rstrip(".")
+        kinds = [get_origin(one) for one in get_args(member.annotation)]
+        return Field(
+            name,
+            words[0].lower() + words[1:],
+            typed.get(name, ""),
+            required=(name,) in needs,
+            many=list in kinds or "NAME=" in typed.get(name, ""),
+        )
+
+    @cache
+    def fields() -> tuple[Field, ...]:
+        from callsheet.tasks.values.requests import REQUESTS, ClipRequest
+
+        request = REQUESTS[operation]
+        shared = ClipRequest.model_fields if issubclass(request, ClipRequest) else {}
+        members = sorted(request.model_fields.items(), key=lambda one: one[0] in shared)
+        return tuple(field(*one, request.needs) for one in members if not only or one[0] in only)
+
+    return fields
+
+
 R, K, G, N = Money.READ, Money.KEYED, Money.GENTLE, Money.ONCE
 _BUSY, _NOT_READY = "a render is already running", "the video is not ready yet"
 #: What a template, a tool, an export or a delivery is likely to say of itself.
@@ -124,24 +166,11 @@ DELIVERY = (
 )  # fmt: skip
 
 # fmt: off
-_TITLE, _TOPIC = Field("title", "title of the video"), Field("topic", "what it is about")
-_SHAPE, _LANGUAGE = Field("aspect_ratio", "9:16, 1:1 or 16:9"), Field("language", "such as en")
-_VOICE = Field("voice_id", "id of a voice")
-_CHARACTER = Field("character_id", "id of a character", "--character N")
-_CLIP = (_TITLE, _TOPIC, _SHAPE, _LANGUAGE, _VOICE)
-_NARRATION = Field("narration", "its spoken text", "--narration TEXT|@FILE")
-_CLIP_URL = Field("clip", "address of the clip", "CLIP")
 _NAME = Field("name", "a name for it")
 _EVENTS = Field("events", "such as video.ready", "--event KIND", many=True)
-_REQUEST = (
-    Field("tool", "tool that writes the script", "--tool ID"),
-    Field("fields", "an input of the tool", "--field NAME=TEXT", many=True),
-    Field("script", "your script: JSON, or text", "--script FILE|-"),
-    Field("duration_seconds", "target length", "--duration SECONDS"),
-    Field("mode", "how it is made"), Field("style", "how it looks"), *_CLIP, _CHARACTER,
-    Field("music_id", "id of the music"), Field("caption_style", "how captions look"),
-    Field("video_model", "the model that makes every scene"),
-)
+_REQUEST = _of_row(
+    "create", tool="--tool ID", fields="--field NAME=TEXT", script="--script FILE|-",
+    duration_seconds="--duration SECONDS", character_id="--character N")
 
 # Videos (specification, section 4).
 CREATE = Operation("create", "POST", "/videos", "write", K, Created.read,
@@ -165,7 +194,7 @@ TEMPLATES = Operation("templates", "GET", "/templates", "read", R, answers.entri
     "list the templates", answer="templates", columns=CATALOG)
 EDIT = Operation("edit", "PATCH", "/videos/{id}", "write", G, Video.glimpse,
     "change title, topic, script or caption settings",
-    (_TITLE, _TOPIC, Field("script", "JSON, or text", "--script FILE|-")), conflict=_BUSY,
+    _of_row("create", "title", "topic", "script", script="--script FILE|-"), conflict=_BUSY,
     says="{id}: changed {changed}; the video stays as it is until `{generate}`")
 DELETE = Operation("delete", "DELETE", "/videos/{id}", "write", G, answers.done,
     "delete a video and its files", asks="Delete {id} and its files?", says="{id}: deleted",
@@ -174,33 +203,35 @@ CANCEL = Operation("cancel", "POST", "/videos/{id}/cancel", "write", G, Video.gl
     "stop a running render; its reserved credits are released", conflict="no render is running",
     says="{id}: stopped; the credits it reserved are released")
 SHARE = Operation("share", "POST", "/videos/{id}/share-link", "write", G, ShareLink.read,
-    "make a public link to the video, which expires", (), conflict=_NOT_READY)
+    "make a public link to the video, which expires", _of(), conflict=_NOT_READY)
 REPORT = Operation("report", "POST", "/videos/{id}/report", "write", G, answers.done,
-    "flag a video for review", (Field("reason", "what is wrong with it", required=True),),
+    "flag a video for review", _of(Field("reason", "what is wrong with it", required=True)),
     says="{id}: flagged for review", answer="reported")
 
 # They spend credits without a quote and without a key.
 GENERATE = Operation("generate", "POST", "/videos/{id}/generate", "write", N, Started.read,
     "render a draft, or render again after edits", conflict="already generating")
 RENDER = Operation("render", "POST", "/videos/{id}/renders", "write", N, Started.read,
-    "export again, after edits", (), conflict=_BUSY)
+    "export again, after edits", _of(), conflict=_BUSY)
 SCENE = Operation("scene", "POST", "/videos/{id}/scenes/{n}/regenerate", "write", N, Started.read,
-    "regenerate one scene; the others do not change", (_NARRATION,), conflict=_BUSY)
+    "regenerate one scene; the others do not change", conflict=_BUSY,
+    fields=_of(Field("narration", "its spoken text", "--narration TEXT|@FILE")))
 VOICE = Operation("voice", "POST", "/videos/{id}/voice", "write", N, Started.read,
-    "make a new voiceover; without --voice-id, show its progress", (_VOICE,), conflict=_BUSY)
+    "make a new voiceover; without --voice-id, show its progress", conflict=_BUSY,
+    fields=_of_row("create", "voice_id"))
 VOICE_PROGRESS = Operation(
     "voice progress", "GET", "/videos/{id}/voice", "read", R, answers.opaque, answer="progress")
 ANIMATE = Operation("image-to-video", "POST", "/videos/image-to-video", "ai", N, Created.read,
     "make a clip of one image", verb="animate", makes=True,
-    fields=(Field("image", "address of the image", "IMAGE"), _NARRATION, *_CLIP,
-            Field("duration_seconds", "length: 5 or 10 seconds", "--seconds N")))
+    fields=_of_row("image-to-video", image="IMAGE", narration="--narration TEXT|@FILE",
+                   duration_seconds="--seconds N"))
 AVATAR = Operation("talking-avatar", "POST", "/videos/talking-avatar", "ai", N, Created.read,
     "make your own recorded clip speak a new script", verb="avatar", makes=True,
-    fields=(_CLIP_URL, Field("script", "what it says", "--script SCRIPT|@FILE", True), *_CLIP))
+    fields=_of_row("talking-avatar", clip="CLIP", script="--script SCRIPT|@FILE"))
 SWAP = Operation("character-swap", "POST", "/videos/character-swap", "ai", N, Created.read,
     "put a character, or the person in photos, into a clip", verb="swap", makes=True,
-    fields=(_CLIP_URL, Field("photos", "address of a photo", "--photo URL", many=True),
-            _CHARACTER, *_CLIP, Field("duration_seconds", "3 to 60", "--seconds N")))
+    fields=_of_row("character-swap", clip="CLIP", photos="--photo URL",
+                   character_id="--character N", duration_seconds="--seconds N"))
 
 # Named in the specification without shape or scope beyond what section 5 says of scopes.
 TOOLS = Operation("tools", "GET", "/tools", "read", R, answers.entries,
@@ -215,13 +246,13 @@ LIST_WEBHOOKS = Operation("list webhooks", "GET", "/webhooks", "read", R, Webhoo
     columns=("webhook_id", "url", "events", "active"))
 CREATE_WEBHOOK = Operation("create webhook", "POST", "/webhooks", "write", N, Webhook.read,
     "subscribe; the secret is shown once and never again",
-    (Field("url", "a public https address", "URL"), _NAME, _EVENTS))
+    _of(Field("url", "a public https address", "URL"), _NAME, _EVENTS))
 GET_WEBHOOK = Operation("get webhook", "GET", "/webhooks/{id}", "read", R, Webhook.read,
     "show one subscription", verb="show")
 EDIT_WEBHOOK = Operation("edit webhook", "PATCH", "/webhooks/{id}", "write", G, Webhook.read,
     "change address, events or name, or switch it on or off",
-    (Field("url", "a public https address", "--url URL"), _NAME, _EVENTS,
-     Field("is_active", "turn it on or off", "--enable/--disable")))
+    _of(Field("url", "a public https address", "--url URL"), _NAME, _EVENTS,
+        Field("is_active", "turn it on or off", "--enable/--disable")))
 DELETE_WEBHOOK = Operation("delete webhook", "DELETE", "/webhooks/{id}", "write", G, answers.done,
     "end a subscription", asks="Delete {id}? Its secret is lost with it.", says="{id}: deleted",
     answer="deleted")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -208,8 +208,11 @@ def _is_for_clips(column: str) -> bool:
 _MEMBERS = {name: tuple(request.model_fields) for name, request in REQUESTS.items()}
 _DEFAULTS = {name: column.default for name, column in OWN.items()}
 #: The columns that a brief has as they are.
-_AS_SAID = ("was", "enabled", "priority", "max_credits", "tags", "cost_center", "notes", "video_id",
-            "deliver_after", "deliver_by")  # fmt: skip
+_AS_SAID = tuple(
+    one.name
+    for one in fields(Brief)
+    if one.name in OWN and one.name not in ("operation", "captions")
+)
 
 
 #: Reads the value of a cell; raises ValueError with what is wrong.

@@ -10,8 +10,9 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -126,16 +127,19 @@ def digest_of(operation: str, request: Mapping[str, Json]) -> str:
     return hashlib.sha256(canonical_json({"operation": operation, "request": request})).hexdigest()
 
 
+#: What a brief says that is asked of nobody: all but its identity, its request and where it stands.
+WISHES = tuple(
+    one.name
+    for one in fields(Brief)
+    if one.init
+    and one.name not in ("row", "was", "operation", "request", "video_id", "waits", "line")
+)
+_said = attrgetter(*(name for name in WISHES if name != "cells"))
+
+
 def _digest_of_wishes(brief: Brief) -> str:
-    own = (brief.captions, brief.enabled, brief.priority, str(brief.max_credits), brief.tags,
-           brief.cost_center, brief.notes)  # fmt: skip
-    # Rows without dates are as they were before there were any.
-    found = (brief.deliver_after, brief.deliver_by)
-    texts = [] if found == (None, None) else [repr(found)]
-    texts += [text for cell in brief.cells for text in cell]
-    texts += [] if brief.name is None else [brief.name]
-    texts += [text for copy in brief.copies for text in copy]
-    said = "\0".join((repr(own), *texts))
+    texts = (text for cell in brief.cells for text in cell)
+    said = "\0".join((repr(_said(brief)), *texts))
     return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

@@ -95,7 +95,7 @@ def test_what_cannot_be_sent_is_told(words: list[str], said: str) -> None:
 def test_a_command_takes_every_field_and_asks_before_it_pays(operation: Operation[Any]) -> None:
     verbs = argparse.ArgumentParser().add_subparsers()
     options = add_operation(verbs, operation)._option_string_actions
-    for field in operation.fields or ():
+    for field in operation.fields() if operation.fields else ():
         if field.option.startswith("-"):
             assert all(options[name].dest == field.name for name in field.option.split("/"))
             assert options[field.option.split("/")[0]].help
@@ -111,7 +111,7 @@ def test_no_two_operations_have_the_same_command() -> None:
 
 ARCHIVE = Operation(
     "archive", "PUT", "/videos/{id}/archive", "write", Money.GENTLE, answers.opaque,
-    "archive a video", (Field("reason", "why", required=True),),
+    "archive a video", lambda: (Field("reason", "why", required=True),),
     asks="Archive {id}?", says="{id}: archived", answer="archived",
 )  # fmt: skip
 
