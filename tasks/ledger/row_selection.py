@@ -30,7 +30,7 @@ from sqlalchemy import (
     select,
 )
 
-from callsheet.tasks.ledger.dialect import Elements, Folded, Member, Within
+from callsheet.tasks.ledger.dialect import AsciiFolded, Elements, Folded, Like, Member, Within
 from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.row_filter import CHOICES, KNOWN, RowFilter, Term
 from callsheet.tasks.ledger.schema import (
@@ -146,9 +146,14 @@ def _alternatives(term: Term) -> Iterator[ColumnElement[bool]]:
     elif term.name == "tag":
         tag = Elements(rows.c.tags).table_valued("value").alias("tag")
         found = exists(select(literal(1)).select_from(tag).where(_fits(tag.c.value, term)))
-        yield and_(rows.c.tags != "[]", found.correlate(rows))
+        yield and_(rows.c.tags != "[]", *_hints(rows.c.tags, term), found.correlate(rows))
+    elif term.name in ("row", "operation"):
+        yield _fits(rows.c[term.name], term)
+    elif term.name in _COLUMNS:
+        yield _fits(func.coalesce(rows.c[_COLUMNS[term.name]], ""), term)
     else:
-        yield _fits(_text(term.name), term)
+        asked = func.coalesce(cast(_asked(term.name), Text), "")
+        yield and_(*_hints(rows.c.request, term), _fits(asked, term))
 
 
 _FLAGS = func.coalesce(video.c.flagged, 0)
@@ -166,13 +171,34 @@ _OF_VIDEO: Mapping[tuple[str, str], ColumnElement[bool]] = {
 }
 
 
-def _text(name: str) -> ColumnElement[Any]:
-    """Return what a row has under a name: in a column of its own, or in its request."""
-    if name in ("row", "operation"):
-        return rows.c[name]
-    column = "ratio" if name == "aspect_ratio" else name
-    has_column = column in ("cost_center", "tool", "language", "ratio")
-    return func.coalesce(rows.c[column] if has_column else cast(_asked(name), Text), "")
+#: The columns that rows may have for what they are filtered by; anything else is in the request.
+_COLUMNS = {
+    "cost_center": "cost_center",
+    "tool": "tool",
+    "language": "language",
+    "aspect_ratio": "ratio",
+}
+
+
+def _hints(document: ColumnElement[Any], term: Term) -> Iterator[ColumnElement[bool]]:
+    """Yield what JSON must fit that says what a term wants: it is sooner known than read."""
+    words = [one.text for one in term.patterns if one.is_word]
+    if len(words) == len(term.patterns) and all(map(_is_plain, words)):
+        yield or_(*(_has(document, word) for word in words))
+
+
+def _is_plain(word: str) -> bool:
+    """Whether JSON and LIKE have it as it is, however its letters are written."""
+    return bool(word) and word.isascii() and word.isprintable() and not {*word} & {*'"\\'}
+
+
+def _has(text: ColumnElement[Any], word: str) -> ColumnElement[bool]:
+    """Return whether a text has a plain word in it."""
+    return Like(text, f"%{_as_like(word)}%")
+
+
+def _as_like(text: str) -> str:
+    return re.sub(r"([%_\\])", r"\\\1", text)
 
 
 def _asked(name: str) -> ColumnElement[str]:
@@ -189,8 +215,12 @@ def _of_ledger(name: str, text: str) -> ColumnElement[bool]:
         again = exists().where(takes.c.row_id == rows.c.id, takes.c.number >= int(text))
         return again.correlate(rows)
     said: list[ColumnElement[Any]] = [rows.c.row, rows.c.title]
-    said += [_asked("topic"), rows.c.reason] if name == "q" else []
-    return or_(*(Within(_folded(one, text), text.lower()) for one in said))
+    said += [rows.c.reason] if name == "q" else []
+    topic = [_asked("topic")] if name == "q" else []
+    if not _is_plain(text):
+        return or_(*(Within(Folded(one), text.lower()) for one in [*said, *topic]))
+    in_topic = [and_(_has(rows.c.request, text), _has(one, text)) for one in topic]
+    return or_(*(_has(one, text) for one in said), *in_topic)
 
 
 def _fits(text: ColumnElement[Any], term: Term) -> ColumnElement[bool]:
@@ -202,7 +232,7 @@ def _fits(text: ColumnElement[Any], term: Term) -> ColumnElement[bool]:
     found += [folded.in_(words)] if words else []
     for one in term.patterns:
         if not one.is_word:
-            pattern = re.sub(r"([%_\\])", r"\\\1", one.text.lower())
+            pattern = _as_like(one.text.lower())
             pattern = pattern.replace("*", "%").replace("?", "_")
             found.append(folded.like(pattern, escape="\\"))
     return or_(*found)
@@ -210,8 +240,8 @@ def _fits(text: ColumnElement[Any], term: Term) -> ColumnElement[bool]:
 
 def _folded(text: ColumnElement[Any], *words: str) -> ColumnElement[str]:
     """Return a text to be compared with words in lower case."""
-    # SQLite's own function knows no letter beyond ASCII, and is three times as quick as ours.
-    return func.lower(text) if "".join(words).isascii() else Folded(text)
+    # What SQLite has for it knows no letter beyond ASCII, and is much quicker than ours.
+    return AsciiFolded(text) if "".join(words).isascii() else Folded(text)
 
 
 # What a run may process of a campaign: which rows, and in which order they go.
