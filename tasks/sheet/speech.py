@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from callsheet.tasks.values.briefs import Json
 
-#: Words a second that narrators speak, slowly and fast, by language (docs/sheets.md).
+#: Words a second that narrators speak, slowly and fast, by language.
 WORDS: Mapping[str, tuple[float, float]] = {
     "ar": (1.8, 2.7), "de": (1.9, 3.1), "en": (2.2, 3.3), "es": (2.4, 3.6), "fr": (2.3, 3.5),
     "hi": (2.2, 3.3), "id": (1.9, 2.9), "it": (2.2, 3.4), "nl": (2.1, 3.1), "pl": (1.8, 2.7),
