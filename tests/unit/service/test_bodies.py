@@ -32,11 +32,11 @@ def test_a_body_holds_what_was_given_and_nothing_else(kind, body):
     [
         *(
             (ImageToVideo, IMAGE | {"duration_seconds": n}, f"5 or 10 seconds, not {n}")
-            for n in (0, -5, 4, 6, 9, 11, 60)
+            for n in (0, 4, 6, 11)
         ),
         *(
             (CharacterSwap, PHOTOS | {"duration_seconds": n}, f"3 to 60 seconds, not {n}")
-            for n in (0, 2, 61, -3)
+            for n in (2, 61)
         ),
         *(
             (CharacterSwap, CLIP | who, "either photos or a character")
