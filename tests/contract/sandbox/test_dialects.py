@@ -55,7 +55,7 @@ def test_the_description_is_that_of_the_usual_answers(speaking: Any, instant: An
 
 
 def test_faults_strike_in_every_dialect(speaking: Any) -> None:
-    door = f"{speaking.ready['auth_url']}/_sandbox/faults"
+    door = speaking.door("faults")
     fault = {"on": "create", "do": "shapeless", "nth": 1}
     assert speaking.client.post(door, json=fault).status_code == 201
     said = speaking.client.post("/videos", json={**REQUEST, "start_generation": False}).json()

@@ -25,12 +25,10 @@ def create(running: Any, key: str | None = None) -> httpx.Response:
 
 REFUSALS: list[tuple[str, dict[str, Any], int, str, bool, bool]] = [
     ("error-before", {}, 500, "planned_fault", True, False),
-    ("error-after", {}, 500, "planned_fault", True, True),
     ("error-before", {"status": 503, "retryable": False}, 503, "planned_fault", False, False),
     ("error-after", {"status": 504, "code": "upstream"}, 504, "upstream", True, True),
     ("status", {"status": 422, "code": "idempotency_key_reuse"}, 422, "idempotency_key_reuse",
      False, False),
-    ("status", {"status": 404, "code": "not_found"}, 404, "not_found", False, False),
     ("unauthorized", {}, 401, "unauthorized", False, False),
     ("no-credits", {}, 402, "insufficient_credits", False, False),
     ("forbidden", {}, 403, "forbidden", False, False),
@@ -61,16 +59,13 @@ def test_it_refuses_in_the_envelope(
     assert "retry-after" not in answer.headers
 
 
-@pytest.mark.parametrize(
-    ("said", "header"),
-    [(7, "7"), (0.5, "0.5"), (-3, "-3"), (10**9, "1000000000"), ("soon", "soon"), ("7 s", "7 s")],
-)
+@pytest.mark.parametrize("said", [7, 0.5, -3, 10**9, "soon"])
 @pytest.mark.parametrize("do", ["limited", "error-before"])
 def test_it_says_when_to_come_back_as_it_is_told(
-    instant: Any, plan: Any, do: str, said: object, header: str
+    instant: Any, plan: Any, do: str, said: object
 ) -> None:
     plan("create", do, retry_after=said)
-    assert create(instant).headers["retry-after"] == header
+    assert create(instant).headers["retry-after"] == str(said)
 
 
 def test_it_says_when_to_come_back_as_a_date(instant: Any, plan: Any) -> None:
@@ -98,7 +93,6 @@ def test_its_clock_may_be_wrong(instant: Any, plan: Any) -> None:
         ("error-before", {"status": 502, "html": True}, 502, "text/html", False),
         ("error-after", {"status": 504, "html": True}, 504, "text/html", True),
         ("html", {}, 200, "text/html", True),
-        ("html", {"status": 202}, 202, "text/html", True),
         ("xml", {}, 200, "application/xml", True),
         ("not-json", {}, 202, "application/json", True),
         ("empty", {}, 202, "application/json", True),
@@ -137,11 +131,17 @@ def test_it_leads_elsewhere(instant: Any, plan: Any) -> None:
     assert instant.client.get("/videos").headers["location"] == "http://127.0.0.1:1/videos"
 
 
-def test_what_it_says_lacks_everything(instant: Any, plan: Any) -> None:
-    plan("create", "shapeless")
+@pytest.mark.parametrize(
+    ("do", "told", "status", "names"),
+    [("shapeless", {}, 202, False), ("restatus", {"status": 200}, 200, True)],
+)
+def test_a_success_lacks_everything_or_is_another(
+    instant: Any, plan: Any, do: str, told: dict[str, int], status: int, names: bool
+) -> None:
+    plan("create", do, **told)
     answer = create(instant)
-    assert (answer.status_code, answer.extensions["acted"]) == (202, True)
-    assert answer.json()["data"] == {}
+    assert (answer.status_code, answer.extensions["acted"]) == (status, True)
+    assert bool(answer.json()["data"]) is names
     assert answer.json()["meta"]["request_id"]
 
 
@@ -159,13 +159,6 @@ def test_it_changes_members(instant: Any, plan: Any) -> None:
     assert set(said["fields"]) == {"benefits"}
 
 
-def test_it_answers_with_another_success(instant: Any, plan: Any) -> None:
-    plan("create", "restatus", status=200)
-    answer = create(instant)
-    assert answer.status_code == 200
-    assert answer.json()["data"]["id"].startswith("vid_")
-
-
 def test_it_forgets_a_key(instant: Any, plan: Any) -> None:
     plan("create", "forget-key", nth=3)
     key = f"forgotten_{secrets.token_hex(6)}"
@@ -175,15 +168,14 @@ def test_it_forgets_a_key(instant: Any, plan: Any) -> None:
     assert set(reserved) == {videos[0], videos[2]}
 
 
-@pytest.mark.parametrize("asked", ["srt", "vtt"])
-def test_it_confuses_caption_formats(instant: Any, plan: Any, asked: str) -> None:
+def test_it_confuses_caption_formats(instant: Any, plan: Any) -> None:
     video = instant.create()
     instant.wait(video)
-    plan("captions", "wrong-format", nth=1)
-    path = f"/videos/{video}/captions?format={asked}"
-    wrong, right = instant.client.get(path).text, instant.client.get(path).text
-    assert wrong.startswith("WEBVTT") is (asked == "srt")
-    assert right.startswith("WEBVTT") is (asked == "vtt")
+    plan("captions", "wrong-format", nth="1-2")
+    path = f"/videos/{video}/captions?format="
+    forms = [*("srt", "vtt"), *("srt", "vtt")]
+    said = [instant.client.get(path + form).text.startswith("WEBVTT") for form in forms]
+    assert said == [True, False, False, True]
 
 
 def test_it_compresses_unasked(instant: Any, plan: Any) -> None:
@@ -206,12 +198,10 @@ def test_it_answers_whole_without_a_length(instant: Any, plan: Any, close: bool)
 @pytest.mark.merge
 def test_nothing_can_go_wrong_that_does_not_happen(instant: Any, plan: Any) -> None:
     """Every kind on the list strikes, and the sandbox outlives it."""
-    address = f"{instant.ready['auth_url']}/_sandbox/faults"
+    address = instant.door("faults")
     listed = instant.client.get(f"{address}/kinds").json()
     video = instant.create()
-    instant.wait(video)
-    rendered = instant.client.get(f"/videos/{video}/download").json()["data"]["url"]
-    paths = {"captions": f"videos/{video}/captions", "file": rendered, "*": "tools"}
+    paths = {"captions": f"videos/{video}/captions", "file": instant.url(video), "*": "tools"}
     lasting = ("crash-before", "crash-after", "hang", "hang-before")
     for kind in listed:
         if kind["on"] not in paths or kind["do"] in lasting:

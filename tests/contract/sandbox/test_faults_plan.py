@@ -11,7 +11,7 @@ CALLS = range(1, 9)
 
 
 def door(running: Any, what: str = "") -> str:
-    return f"{running.ready['auth_url']}/_sandbox/faults{what}"
+    return str(running.door(f"faults{what}"))
 
 
 def listed(running: Any) -> list[dict[str, Any]]:
@@ -25,10 +25,7 @@ def struck_calls(running: Any, path: str = "/tools") -> list[int]:
 @pytest.mark.parametrize(
     ("which", "calls"),
     [
-        ({}, [1, 2, 3, 4, 5, 6, 7, 8]),
         ({"nth": 2}, [2]),
-        ({"nth": [1, 4]}, [1, 4]),
-        ({"nth": "3-5"}, [3, 4, 5]),
         ({"nth": ["1-2", 7]}, [1, 2, 7]),
         ({"every": 3}, [3, 6]),
         ({"nth": "4-8", "every": 2}, [4, 6, 8]),
@@ -61,9 +58,7 @@ def test_each_video_can_be_counted_by_itself(instant: Any, plan: Any) -> None:
     for video in videos:
         path = f"/videos/{video}"
         assert [instant.client.get(path).status_code for _ in range(3)] == [404, 200, 200]
-
-
-def test_a_create_is_told_by_its_key(instant: Any, plan: Any) -> None:
+    # A create is told by its key.
     plan("create", "error-after", nth=1, per="video")
     said = {"tool": "explainer", "duration_seconds": 5}
     for key in ("plan_one", "plan_two"):
@@ -124,20 +119,16 @@ def test_a_plan_can_be_taken_back(instant: Any, plan: Any) -> None:
 
 BAD: list[tuple[Any, str]] = [
     ("slow", "must hold members"),
-    ({}, '"on" is missing'),
     ({"on": "creates", "do": "slow"}, "\"on\" cannot be 'creates'; it is one of"),
     ({"on": "create"}, '"do" is missing'),
     ({"on": "create", "do": "explode"}, "\"do\" cannot be 'explode'"),
-    ({"on": "create", "do": "corrupt"}, "\"do\" cannot be 'corrupt'"),
     ({"on": "*", "do": "range-ignored"}, "\"do\" cannot be 'range-ignored'"),
     ({"on": "render", "do": "drop-after"}, "one of fail, never, slow, corrupt"),
     ({"on": "webhook", "do": "never"}, "one of missing, doubled, late"),
     ({"on": "create", "do": "hang", "speed": 3}, '"speed" says nothing to hang'),
     ({"on": "create", "do": "slow", "status": 500}, "slow, which takes seconds."),
     ({"on": "create", "do": "slow", "seconds": -1}, '"seconds" must be a number of seconds'),
-    ({"on": "create", "do": "slow", "seconds": "2"}, '"seconds" must be a number of seconds'),
     ({"on": "create", "do": "slow", "nth": 0}, "\"nth\" must be a number from 1, a span"),
-    ({"on": "create", "do": "slow", "nth": True}, '"nth" must be'),
     ({"on": "create", "do": "slow", "nth": []}, '"nth" must be'),
     ({"on": "create", "do": "slow", "nth": [1, "x"]}, '"nth" must be'),
     ({"on": "create", "do": "slow", "nth": "5-3"}, '"nth" must be'),
@@ -168,12 +159,8 @@ def test_a_bad_entry_is_named_and_nothing_is_planned(
     assert listed(instant) == []
 
 
-def test_what_is_no_json_is_refused(instant: Any) -> None:
-    answer = instant.client.post(door(instant), content=b"[[faults]]")
-    assert answer.status_code == 400
-
-
-def test_it_lists_every_kind_with_a_sentence(instant: Any) -> None:
+def test_it_lists_every_kind_with_a_sentence_and_takes_json_alone(instant: Any) -> None:
+    assert instant.client.post(door(instant), content=b"[[faults]]").status_code == 400
     kinds = instant.client.get(door(instant, "/kinds")).json()
     named = [(kind["on"], kind["do"]) for kind in kinds]
     assert len(named) == len(set(named))

@@ -14,8 +14,7 @@ IMAGE = {"image": "https://example.com/kettle.jpg"}
 
 
 def post(running: Any, path: str = "/videos", **body: Any) -> httpx.Response:
-    answer: httpx.Response = running.client.post(path, json=body)
-    return answer
+    return running.post(path, **body)
 
 
 def limited(answer: httpx.Response, code: str) -> None:

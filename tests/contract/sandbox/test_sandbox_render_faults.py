@@ -12,8 +12,7 @@ import pytest
 
 
 def plan(running: Any, do: str, **members: Any) -> None:
-    door = f"{running.ready['auth_url']}/_sandbox/faults"
-    answer = running.client.post(door, json={"on": "render", "do": do, "nth": 1, **members})
+    answer = running.post(running.door("faults"), on="render", do=do, nth=1, **members)
     assert answer.status_code == 201, answer.text
 
 
@@ -29,7 +28,7 @@ def test_a_render_fails_with_a_reason_and_costs_nothing(faulty: Any) -> None:
     assert failed["failure_reason"] == "The scene could not be lit."
     assert failed["credits_charged"] == failed["credits_reserved"] == 0
     assert faulty.events(video) == ["reserve", "release"]
-    render = faulty.client.get(f"/videos/{video}/renders").json()["data"]["renders"][0]
+    render = faulty.data(f"/videos/{video}/renders")["renders"][0]
     assert (render["status"], render["failure_reason"]) == ("failed", failed["failure_reason"])
     assert faulty.client.post(f"/videos/{video}/generate").status_code == 202
     assert faulty.wait(video)["failure_reason"] is None
@@ -51,16 +50,11 @@ def test_a_remake_that_fails_leaves_the_earlier_video_to_begin_with(faulty: Any)
 def test_a_video_is_damaged_and_its_fingerprint_is_that_of_the_damaged_file(faulty: Any) -> None:
     plan(faulty, "corrupt")
     video, good = faulty.create(), faulty.create()
-    faulty.wait(video)
-    faulty.wait(good)
-    videos = []
-    for one in (video, good):
-        url = faulty.client.get(f"/videos/{one}/download").json()["data"]["url"]
-        videos.append(faulty.client.get(url).content)
+    videos = [faulty.file(one) for one in (video, good)]
     with pytest.raises(av.error.InvalidDataError):
         av.open(io.BytesIO(videos[0]))
     av.open(io.BytesIO(videos[1])).close()
-    render = faulty.client.get(f"/videos/{video}/renders").json()["data"]["renders"][0]
+    render = faulty.data(f"/videos/{video}/renders")["renders"][0]
     assert render["sha256"] == hashlib.sha256(videos[0]).hexdigest()
     assert render["bytes"] == len(videos[0])
 
