@@ -86,26 +86,11 @@ async def test_402_a_clip_without_credits(poor, name):
             await service.make(name, canonical_json(CLIPS[name]), key=None)
 
 
-async def test_402_generating_a_draft_without_credits(poor):
-    async with client(poor) as service:
-        draft = await made(service, new_key(), start_generation=False)
-        with pytest.raises(InsufficientCredits):
-            await service.ask(ops.GENERATE, draft.video_id)
-        assert (await service.get(draft.video_id)).status == "draft"
-
-
 async def test_409_generating_what_is_generating(service, running):
     video_id = await endless(service, running)
     with pytest.raises(Conflict, match="already generating"):
         await service.ask(ops.GENERATE, video_id)
     await service.cancel(video_id)
-
-
-async def test_409_cancelling_what_does_not_run(service):
-    draft = await made(service, new_key(), start_generation=False)
-    with pytest.raises(Conflict, match="no render is running"):
-        await service.cancel(draft.video_id)
-    assert (await service.get(draft.video_id)).status == "draft"
 
 
 async def test_409_a_video_that_is_not_ready_may_be_asked_for_again(service, running):

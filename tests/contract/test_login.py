@@ -15,7 +15,7 @@ from playwright.sync_api import expect, sync_playwright
 from tests.browser import find_browser
 from tests.fixtures import sandbox_fixture
 from tests.person import ADA, BEN, Person
-from tests.programs import Desk, Finished, Sandbox, sandbox, simple_sheet
+from tests.programs import Desk, Finished, Sandbox, simple_sheet
 
 ALL = ["read", "write", "ai"]
 
@@ -199,31 +199,6 @@ class BehindAStranger(Person):
 
 
 @pytest.mark.merge
-def test_an_email_login_is_taken_up_again_where_it_was_left(desk: Desk, service: Sandbox) -> None:
-    first = desk.start("login", "--email", ADA)
-    assert first.stderr is not None
-    code = address = None
-    for line in first.stderr:
-        address = address or (m[1] if (m := re.match(r"open  (\S+)", line)) else None)
-        code = m[1] if (m := re.match(r"enter (\S+)", line)) else None
-        if code:
-            break
-    first.kill()
-    first.communicate()
-    claim = kept(desk).parent / "claims" / "default.json"
-    assert claim.stat().st_mode & 0o777 == 0o600
-    begun = service.calls()["identity"]
-    Person(ADA).answer(f"{address}?user_code={code}")
-
-    done = desk.call("login", "--email", ADA, "--json")
-
-    assert (done.status, done.json["stored_in"]) == (0, "file"), done.err
-    assert (service.calls()["identity"], claim.exists()) == (begun, False)
-    token = re.findall(r"clm_[\w-]+", done.out + done.err)
-    assert not token
-
-
-@pytest.mark.merge
 def test_a_key_is_read_from_standard_input_and_tried(desk: Desk, service: Sandbox) -> None:
     key = service.ready["keys"]["read"]
     done = hand_in(desk, key + "\n", "--json")
@@ -249,14 +224,6 @@ def test_what_is_no_good_key_is_not_kept(desk: Desk, key: str, words: str) -> No
     done = hand_in(desk, key)
     assert (done.status, words in done.err) == (2, True), done.err
     assert "canary0" not in done.out + done.err
-    assert not kept(desk).exists()
-
-
-@pytest.mark.merge
-def test_a_key_that_cannot_be_tried_is_not_kept_and_may_be_later(desk: Desk) -> None:
-    desk.environ["CALLSHEET_BASE_URL"] = "http://127.0.0.1:1/api/v1"
-    done = hand_in(desk, "mav_canary0canary0canary0")
-    assert (done.status, "could not be tried" in done.err) == (5, True)
     assert not kept(desk).exists()
 
 
@@ -313,31 +280,6 @@ def test_organisations_stand_beside_each_other_by_profile(desk: Desk) -> None:
     assert desk.call("whoami").status == 2
     assert desk.call("logout", "--profile", "studio").status == 0
     assert desk.call("whoami", "--profile", "agency").status == 0
-
-
-def test_a_kept_key_does_not_go_to_another_service(desk: Desk) -> None:
-    browse(desk)
-    desk.environ["CALLSHEET_BASE_URL"] = "http://127.0.0.1:1/api/v1"
-    done = desk.call("whoami")
-    assert (done.status, "kept one for" in done.err) == (2, True)
-
-
-@pytest.mark.merge
-def test_a_logout_that_proves_nothing_says_so_and_forgets_the_key(
-    tmp_path: Path, desk: Desk
-) -> None:
-    with sandbox(tmp_path / "gone", "--time-scale", "10") as gone:
-        desk.environ |= {
-            "CALLSHEET_BASE_URL": gone.ready["base_url"],
-            "CALLSHEET_AUTH_URL": gone.ready["auth_url"],
-        }
-        assert browse(desk).status == 0
-    asked = desk.call("whoami", "--json")
-    assert (asked.status, asked.json["accepted"]) == (5, None)
-    done = desk.call("logout", "--json")
-    assert (done.status, done.json["revoked"]) == (3, False)
-    assert "may still be good" in done.err
-    assert not kept(desk).exists()
 
 
 def test_a_revoked_key_is_told(desk: Desk, service: Sandbox) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
-from callsheet.tasks.store import File, StoredFile, open_store
+from callsheet.tasks.store import File, StoredFile
 from callsheet.tasks.store.abilities import Abilities
 from callsheet.tasks.store.bucket import BucketStore
 from tests.stores import S3Server, bucket_store, moto_s3, rclone_s3
@@ -135,10 +135,6 @@ def _words(data: bytes) -> dict[str, Any]:
     return {"source": data, "kind": "vtt", "sha256": hashlib.sha256(data).hexdigest()}
 
 
-async def test_storing_it_twice_is_a_no_op(store) -> None:
-    assert await _put(store, VIDEO) == await _put(store, VIDEO)
-
-
 @pytest.mark.parametrize("other", [b"shorter", bytes(len(VIDEO))])
 async def test_another_file_is_left_alone(s3, store, other) -> None:
     stored = await _put(store, VIDEO)
@@ -165,10 +161,6 @@ async def test_replace_overwrites(store) -> None:
     assert await store.head("manifest.json") == stored
 
 
-async def test_what_is_not_there_is_none(store) -> None:
-    assert await store.head("nothing.mp4") is None
-
-
 async def test_a_file_that_changed_in_the_spool_is_not_stored(s3, store) -> None:
     with pytest.raises(StoreError, match="not the one"):
         await store.put(_file(VIDEO, "0" * 64), metadata={})
@@ -183,14 +175,6 @@ async def test_a_missing_bucket_is_named(s3) -> None:
     with pytest.raises(StoreError, match="does not exist") as refused:
         await _put(store, VIDEO)
     assert refused.value.permanent
-    await store.aclose()
-
-
-async def test_open_store_finds_the_server_by_the_environment(s3) -> None:
-    store = open_store(f"{s3.address}/by/address")
-    await store.check()
-    stored = await store.replace("x.txt", b"x", content_type="text/plain")
-    assert stored.uri == "s3://videos/by/address/x.txt"
     await store.aclose()
 
 

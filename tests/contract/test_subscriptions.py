@@ -6,8 +6,6 @@ The sandbox, the receiver and the ledger are real; only the hours are short.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,20 +14,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from callsheet.tasks.credentials import WebhookSecret, keep_webhook_secret, read_webhook_secrets
 from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.ledger.webhook_events import hinted_at, latest_hint, pings_heard
+from callsheet.tasks.ledger.webhook_events import hinted_at, latest_hint
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.service import operations as ops
 from callsheet.tasks.webhooks import new_nonce, rotate_subscription
 from tests.contract.sandbox.receiver import receiving as answering
 from tests.contract.sandbox.receiver import status as answering_with
 from tests.contract.sandboxes import (
-    DIALECTS,
-    USUAL,
     clear_faults,
     finished,
     made,
@@ -125,25 +120,6 @@ async def test_two_at_once_make_one(here: Place, opening: Opening):
     assert both[0].nonce == both[1].nonce
     assert all(status.heard for status in both)
     assert len(await here.webhooks()) == 1
-
-
-@pytest.mark.parametrize("answers", DIALECTS[1:])
-async def test_it_is_found_again_in_every_way_of_answering(
-    opening: Opening, running_with: Callable[..., dict], answers: str
-):
-    ready = running_with(*USUAL, "--answers", answers)
-    async with opening(ready=ready) as here, here.receiver():
-        first, again = await here.ensure(), await here.ensure()
-
-    assert (first.made, first.heard, first.trouble) == (True, True, None)
-    assert again == replace(first, made=False)
-
-
-async def test_a_video_is_told_through_it(here: Place):
-    async with here.receiver():
-        await here.ensure()
-        video_id = (await made(here.at.service, new_key())).video_id
-        await until(lambda: here.at.ledger.read(hinted_at, videos=[video_id]))
 
 
 async def test_a_create_that_was_cut_off_leaves_nothing_behind(here: Place):
@@ -257,26 +233,6 @@ async def test_a_receiver_that_is_down_is_a_trouble(here: Place):
     assert (up.heard, up.trouble) == (True, None)
 
 
-async def test_a_ping_that_says_the_same_every_time_is_heard_every_time(here: Place):
-    """Nothing says that the bodies of two pings differ."""
-    body = b'{"data":{"test":true}}'
-    async with here.receiver() as receiver, httpx.AsyncClient(verify=False) as sender:
-        nonce = str((await here.ensure()).nonce)
-        kept = kept_here(here)[nonce]
-        signature = hmac.new(kept.secret.encode(), body, hashlib.sha256).hexdigest()
-        marks = set()
-        for number in range(3):
-            headers = {
-                "X-Service-Signature": f"sha256={signature}",
-                "X-Service-Event-Id": f"evt_{number}",
-            }
-            answer = await sender.post(receiver.address, content=body, headers=headers)
-            assert answer.status_code == 200
-            marks.add(await here.at.ledger.read(pings_heard, nonce=nonce, since=0.0))
-
-    assert len(marks) == 3
-
-
 async def test_a_receiver_with_another_ledger_is_not_heard(
     here: Place, opening: Opening, tmp_path: Path, empty_ledger: Path
 ):
@@ -287,16 +243,6 @@ async def test_a_receiver_with_another_ledger_is_not_heard(
     assert status.made
     assert not status.heard
     assert "with this ledger" in str(status.trouble)
-
-
-async def test_another_ledger_takes_up_what_the_secrets_know(
-    here: Place, opening: Opening, tmp_path: Path, empty_ledger: Path
-):
-    async with here.receiver():
-        first = await here.ensure()
-    shutil.copy(empty_ledger, tmp_path / "new.db")
-    async with opening(ledger=tmp_path / "new.db") as again, again.receiver():
-        assert await again.ensure() == replace(first, made=False)
 
 
 async def test_a_new_key_finds_what_the_old_one_made(here: Place, opening: Opening, running: dict):
@@ -349,18 +295,6 @@ async def test_of_two_after_a_rotation_that_was_cut_off_the_newer_one_stays(here
 
     assert (status.nonce, status.heard) == (nonce, True)
     assert [webhook.id for webhook in await here.webhooks()] == [hook.id] != [first.webhook_id]
-
-
-async def test_a_new_address_gets_a_webhook_of_its_own(here: Place, opening: Opening):
-    async with here.receiver():
-        first = await here.ensure()
-    async with opening(port=free_port()) as moved, moved.receiver():
-        status = await moved.ensure()
-
-    assert status.made
-    assert status.heard
-    assert await here.webhooks() == []
-    assert status.nonce != first.nonce
 
 
 @pytest.mark.merge
@@ -417,15 +351,6 @@ async def test_a_rotation_that_is_not_heard_keeps_the_old_one(here: Place):
     assert status.webhook_id == first.webhook_id
     assert "the old one kept" in str(status.trouble)
     assert [webhook.id for webhook in await here.webhooks()] == [first.webhook_id]
-
-
-async def test_a_rotation_makes_one_where_there_is_none(here: Place):
-    async with here.receiver():
-        status = await rotate_subscription(here.at)
-
-    assert status.made
-    assert status.heard
-    assert [webhook.id for webhook in await here.webhooks()] == [status.webhook_id]
 
 
 async def test_webhooks_of_others_are_left_alone(here: Place):
@@ -495,14 +420,6 @@ async def test_a_secret_that_others_can_read_is_a_fault_of_the_configuration(her
             await here.ensure()
         file.chmod(0o600)
         assert (await here.ensure()).webhook_id == first.webhook_id
-
-
-async def test_a_folder_that_is_none_is_a_fault_of_the_configuration(here: Place):
-    here.at.folder.parent.mkdir()
-    here.at.folder.write_text("in the way")
-    with pytest.raises(ConfigurationError, match="cannot be used to keep a secret"):
-        await here.ensure()
-    assert await here.webhooks() == []
 
 
 async def test_a_delivery_that_nobody_signed_does_not_count_as_heard(here: Place):

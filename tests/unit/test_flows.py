@@ -210,9 +210,6 @@ def test_a_name_that_somebody_typed_is_told_from_one_that_prefect_made(
     name: str, made_up: bool
 ) -> None:
     assert is_made_up(name) == made_up
-
-
-def test_a_name_of_a_run_without_one_is_told() -> None:
     assert all(is_made_up(generate_slug(2)) for _ in range(50))
 
 

@@ -139,18 +139,6 @@ def test_what_nobody_caught_is_one_line() -> None:
         assert "ZeroDivisionError" in line["exception"]
 
 
-def test_loggers_that_write_by_themselves_write_such_lines() -> None:
-    with written() as stderr:
-        own = logging.getLogger("prefect.of_this_test")
-        own.addHandler(logging.StreamHandler(sys.stderr))
-        own.propagate = False
-        log_as("json")
-        own.warning("from Prefect")
-
-        (line,) = stderr.getvalue().splitlines()
-        assert json.loads(line)["message"] == "from Prefect"
-
-
 def test_lines_of_parts_keep_their_own_words() -> None:
     with logged() as lines:
         said = {"time": "t", "level": "info", "logger": "callsheet.receiver", "message": "heard"}

@@ -169,14 +169,6 @@ def test_quotes_are_told_of_where_they_take_a_while() -> None:
     assert shown.lines == ["quoting 4,200 of 10,000"]
 
 
-def test_a_run_that_is_killed_leaves_a_terminal_with_a_cursor() -> None:
-    shown = Shown(terminal=True)
-    for seconds in (0.0, 1.0):
-        shown.view.on_snapshot(replace(SMALL, seconds=seconds))
-        said = "\n".join(shown.lines)
-        assert said.rfind("\x1b[?25h") > said.rfind("\x1b[?25l")
-
-
 def test_a_terminal_is_left_as_it_was() -> None:
     shown = Shown(terminal=True)
     with shown.view as view:

@@ -11,7 +11,6 @@ from callsheet.deployments.sandbox.accounting import Limit, price, quote, render
 from callsheet.deployments.sandbox.bodies import CreateVideo
 from callsheet.deployments.sandbox.envelope import Refusal
 from callsheet.deployments.sandbox.files import Links
-from callsheet.deployments.sandbox.mp4.encode import plain
 from callsheet.deployments.sandbox.mp4.script import Scene, caption_file
 from callsheet.deployments.sandbox.options import OptionRefused, Options
 
@@ -101,17 +100,3 @@ def test_captions_cannot_be_broken_from_inside() -> None:
     text = caption_file([scene], "vtt")
     assert text.count("-->") == 1
     assert "<" not in text
-
-
-def test_captions_of_a_long_scene_come_in_cues_of_two_lines() -> None:
-    scene = Scene(number=1, narration="word " * 60, start=1.0, end=9.0)
-    blocks = caption_file([scene], "srt").strip().split("\n\n")
-    assert len(blocks) > 2
-    assert all(len(block.split("\n")) <= 4 for block in blocks)
-    assert "00:00:01,000 -->" in blocks[0]
-    assert "--> 00:00:09,000" in blocks[-1]
-
-
-def test_what_cannot_be_drawn_is_left_out() -> None:
-    assert plain("a\x00b\n\u200bc") == "a b c"
-    assert len(plain("x" * 1000)) == 600

@@ -50,16 +50,6 @@ def test_a_question_is_left_at_once_wherever_the_signal_arrives(
     assert in_time == [True]
 
 
-def test_what_is_typed_is_read(terminal: tuple[int, TextIO]) -> None:
-    ours, typed = terminal
-    os.write(ours, b"yes\nno\n")
-
-    async def answers() -> list[str]:
-        return [await read_line(typed), await read_line(typed)]
-
-    assert run_command(answers()) == ["yes\n", "no\n"]
-
-
 def test_a_loop_that_watches_no_terminal_reads_all_the_same(terminal: tuple[int, TextIO]) -> None:
     """The loop of Windows is such a one."""
     ours, typed = terminal

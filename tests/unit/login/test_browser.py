@@ -173,11 +173,6 @@ async def test_an_error_cannot_write_into_the_page(log_in):
     assert "&lt;script&gt;" in browser.pages[0].text
 
 
-async def test_an_answer_without_a_code_is_told(log_in):
-    with pytest.raises(LoginError, match="no code"):
-        await log_in(Browser({"state": "{state}"}))
-
-
 async def test_it_stops_listening_however_it_ends(log_in):
     async def nothing(client, back):
         return None

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from callsheet.tasks.runtime.errors import LoginError, Parked
+from callsheet.tasks.runtime.errors import LoginError
 from callsheet.tasks.service.login import Claim, UserCode, log_in_by_claim
 from tests.unit.login.conftest import GRANTED, KEY, PENDING
 
@@ -105,12 +105,6 @@ async def test_a_code_that_runs_out_is_replaced_while_the_claim_holds(log_in, se
     assert len(server.to(BEGIN)) == 1
 
 
-async def test_a_fresh_code_may_stand_in_a_member_of_its_own(log_in, server, heard):
-    server.on(FRESH, {"claim": OTHER})
-    await log_in({"error": "expired_token"}, GRANTED)
-    assert heard.codes[-1].code == "BBBB-CCCC"
-
-
 async def test_a_claim_that_nobody_approves_ends_with_its_day(log_in, server, time):
     server.on(BEGIN, {**BEGUN, "claim_token_expires": 1500})
     with pytest.raises(LoginError) as caught:
@@ -179,15 +173,3 @@ async def test_each_refusal_has_its_own_sentence(log_in, server, code, words):
     with pytest.raises(LoginError) as caught:
         await log_in()
     assert words in f"{caught.value} {caught.value.remedy}"
-
-
-async def test_a_begun_claim_without_its_parts_is_refused(log_in, server):
-    server.on(BEGIN, {"claim_token": "clm_canary0claim"})
-    with pytest.raises(LoginError, match="begin a claim"):
-        await log_in()
-
-
-async def test_trouble_leaves_the_claim_to_be_taken_up_later(log_in, server, kept):
-    with pytest.raises(Parked):
-        await log_in((503, b""))
-    assert len(kept) == 1

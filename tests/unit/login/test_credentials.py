@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import resource
 import stat
 from collections.abc import Iterator
@@ -54,13 +53,6 @@ def test_what_is_kept_is_found_again_and_closed_to_others(folder: Path):
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE(file_of(folder, "default").stat().st_mode) == 0o600
     assert [path.name for path in folder.iterdir()] == ["default.json"]
-
-
-def test_a_folder_that_stands_open_is_closed(folder: Path):
-    folder.mkdir(parents=True)
-    folder.chmod(0o755)
-    keep(folder, LOGIN, KEY)
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 def test_a_key_is_for_its_own_address_alone(folder: Path):
@@ -122,15 +114,6 @@ def test_a_file_that_is_not_ours_is_told_when_a_key_is_needed(folder: Path, text
     )
 
 
-def test_a_login_in_a_file_without_its_key_is_no_login(folder: Path):
-    keep(folder, LOGIN, KEY)
-    path = file_of(folder, "default")
-    document = json.loads(path.read_text())
-    document["logins"][LOGIN.base_url]["key"] = None
-    path.write_text(json.dumps(document))
-    assert read_register(folder, "default").trouble is not None
-
-
 def test_a_write_that_fails_leaves_what_was_there(folder: Path):
     keep(folder, LOGIN, KEY)
     before = file_of(folder, "default").read_bytes()
@@ -157,13 +140,6 @@ def test_a_folder_that_cannot_be_made_is_told_before_anybody_approves(tmp_path: 
     with pytest.raises(ConfigurationError, match="cannot be used to keep a secret") as caught:
         choose_place(tmp_path / "file" / "credentials", "default", "file")
     assert "XDG_CONFIG_HOME" in (caught.value.remedy or "")
-
-
-def test_the_place_says_that_it_is_plain_text(folder: Path):
-    place = choose_place(folder, "default", "file")
-    assert place.kept_in == "file"
-    assert f"as plain text in {file_of(folder, 'default')}" in place.words
-    assert "as CALLSHEET_CREDENTIALS says" in place.words
 
 
 @pytest.mark.parametrize(

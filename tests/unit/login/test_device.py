@@ -94,11 +94,6 @@ async def test_it_keeps_polling_through_trouble_less_often(log_in, time, heard, 
     assert len([words for words in heard.said if "still waiting" in words]) == 1
 
 
-async def test_it_obeys_retry_after(log_in, time):
-    await log_in((429, b"", {"retry-after": "40"}), GRANTED)
-    assert time.slept == [6.0, 40.0]
-
-
 async def test_trouble_until_the_code_runs_out_is_parked(log_in, time):
     with pytest.raises(Parked, match="trouble"):
         await log_in((503, b""))
@@ -138,12 +133,6 @@ async def test_an_unknown_error_ends_it_in_the_servers_words(log_in):
     assert '"quota_ [31mhit": No. Token mav_*** is bad' in str(caught.value)
 
 
-async def test_an_error_in_the_envelope_of_the_rest_api_is_understood(log_in):
-    said = {"data": None, "error": {"code": "access_denied", "message": "No."}, "meta": {}}
-    with pytest.raises(LoginError, match="declined"):
-        await log_in((403, said))
-
-
 async def test_a_success_whose_answer_was_lost_is_told_from_an_unknown_code(log_in):
     with pytest.raises(LoginError, match="lost on its way") as caught:
         await log_in("close", (400, {"error": "invalid_grant"}))
@@ -163,11 +152,6 @@ async def test_what_is_no_key_of_the_service_is_not_taken_for_one(log_in, answer
     with pytest.raises(LoginError, match="no key of the service") as caught:
         await log_in(answer)
     assert answer["access_token"][4:] not in str(caught.value) or answer["access_token"] == "mav_"
-
-
-async def test_scopes_that_nobody_named_are_unknown(log_in):
-    answer = {name: value for name, value in GRANTED.items() if name != "scope"}
-    assert (await log_in(answer)).scopes is None
 
 
 @pytest.mark.parametrize(

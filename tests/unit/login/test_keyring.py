@@ -94,18 +94,6 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def test_a_key_goes_in_comes_out_and_is_deleted(machine: Machine):
-    said = machine.run(
-        "place = choose_place(folder, 'default', None); print(place.kept_in, place.words)\n"
-        f"    keep(folder, login('keyring'), {KEY!r}); print(key_of(found()))"
-    )
-    assert said.splitlines() == ["keyring in the keyring (Studio Keyring)", KEY]
-    assert KEY in machine.kept.read_text()
-    assert KEY not in (machine.credentials / "default.json").read_text()
-    said = machine.run("print(forget(folder, found()), found())")
-    assert (said.split(), KEY in machine.kept.read_text()) == (["None", "None"], False)
-
-
 @pytest.mark.parametrize(
     ("does", "words"), [("hang", "did not answer within"), ("refuse", "RuntimeError")]
 )

@@ -82,19 +82,14 @@ async def test_who_asks_again_at_once_is_answered_as_before(tmp_path: Path) -> N
         assert await exposition.text() != before
 
 
-async def test_at_the_end_of_a_run_a_file_has_them(tmp_path: Path) -> None:
+async def test_a_file_has_them_and_one_that_cannot_be_written_fails_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     file = tmp_path / "callsheet.prom"
     async with await open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
         await make_busy(ledger)
+        await publish(ledger, str(tmp_path / "no" / "x"))
         await publish(ledger, str(file))
 
-    assert 'state="submitting"' in file.read_text()
-
-
-async def test_a_file_that_cannot_be_written_fails_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with await open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
-        await publish(ledger, str(tmp_path / "no" / "x"))
-
     assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert 'state="submitting"' in file.read_text()

@@ -54,14 +54,6 @@ def test_one_format_does_not_pass_for_the_other() -> None:
         check_captions(SRT.encode(), "vtt")
 
 
-def test_many_cues_are_all_counted() -> None:
-    cues = (
-        f"{n}\n00:{n // 60:02}:{n % 60:02},000 --> 00:{n // 60:02}:{n % 60:02},900\n{n}\n"
-        for n in range(900)
-    )
-    assert check_captions("\n".join(cues).encode(), "srt") == 900
-
-
 @pytest.mark.parametrize(
     ("text", "format", "words"),
     [

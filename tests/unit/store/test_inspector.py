@@ -78,11 +78,6 @@ async def test_a_file_that_is_no_video_is_refused_by_it(inspector, tmp_path) -> 
     assert len(inspector.pids) == 1
 
 
-async def test_a_file_that_someone_took_away_is_missed_as_it_is_here(inspector, tmp_path) -> None:
-    with pytest.raises(FileNotFoundError):
-        await inspector.inspect(tmp_path / "gone.mp4", "no")
-
-
 @pytest.mark.merge
 async def test_what_it_was_at_when_it_ended_is_inspected_by_another(
     inspector: Inspector, video_path: Path, caplog: pytest.LogCaptureFixture
@@ -245,13 +240,3 @@ async def test_it_dies_with_its_parent(video_path: Path) -> None:
     parent.communicate()
     async with asyncio.timeout(10):
         await ends(pid)
-
-
-def test_it_is_small() -> None:
-    code = (
-        "import sys, callsheet.tasks.store.inspector_main\n"
-        f"print([name for name in {LARGE.split()} if name in sys.modules])"
-    )
-    words = [sys.executable, "-c", code]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
