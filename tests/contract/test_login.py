@@ -80,18 +80,11 @@ def test_with_a_code_and_out_again(desk: Desk, service: Sandbox) -> None:
     assert "there is no terminal to ask at" in done.err
     assert done.err.index("as plain text in") < done.err.index("enter ")
     key = key_in(kept(desk))
-    assert done.json == {
-        "profile": "default",
-        "base_url": service.ready["base_url"],
-        "auth_url": service.ready["auth_url"],
-        "key": f"mav_…{key[-4:]}",
-        "scopes": ALL,
-        "missing": [],
-        "accepted": True,
-        "stored_in": "file",
-        "where": str(kept(desk)),
-        "exit": 0,
-    }
+    said = done.json
+    assert {name: said[name] for name in ("base_url", "auth_url")}.items() <= service.ready.items()
+    assert (said["profile"], said["key"], said["exit"]) == ("default", f"mav_…{key[-4:]}", 0)
+    assert (said["scopes"], said["missing"], said["accepted"]) == (ALL, [], True)
+    assert (said["stored_in"], said["where"]) == ("file", str(kept(desk)))
     assert accepts(service, key)
     who = desk.call("whoami", "--json").json
     assert (who["source"], who["where"], who["key"]) == ("file", str(kept(desk)), done.json["key"])
@@ -291,15 +284,14 @@ def test_a_revoked_key_is_told(desk: Desk, service: Sandbox) -> None:
     assert "callsheet login" in who.err
 
 
+ELSEWHERE = {"CALLSHEET_BASE_URL": "https://api.test/api/v1"}
+
+
 @pytest.mark.parametrize(
     ("environ", "status", "words"),
     [
         ({"CALLSHEET_BASE_URL": ""}, 2, "CALLSHEET_BASE_URL is not set"),
-        (
-            {"CALLSHEET_BASE_URL": "https://api.test/api/v1", "CALLSHEET_AUTH_URL": ""},
-            2,
-            "CALLSHEET_AUTH_URL is not set",
-        ),
+        ({**ELSEWHERE, "CALLSHEET_AUTH_URL": ""}, 2, "CALLSHEET_AUTH_URL is not set"),
         ({"CALLSHEET_AUTH_URL": "http://auth.test"}, 2, "not reached over https"),
         ({"CALLSHEET_AUTH_URL": "http://127.0.0.1:1"}, 5, "could not be reached"),
         ({"CALLSHEET_CREDENTIALS": "keyring"}, 2, "CALLSHEET_CREDENTIALS=file"),

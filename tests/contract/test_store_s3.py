@@ -7,7 +7,6 @@ import base64
 import hashlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -118,26 +117,24 @@ async def test_an_answer_that_names_the_digest_needs_no_second_look(store, seen)
 
 
 async def test_files_of_a_delivery_are_stored_together(store) -> None:
-    files = [
-        File(name=f"a.{kind}", source=data, kind=kind, sha256=hashlib.sha256(data).hexdigest())
-        for kind, data in (("mp4", VIDEO), ("srt", b"one"), ("vtt", b"two"))
-    ]
+    def file(name: str, data: bytes) -> File:
+        sha256 = hashlib.sha256(data).hexdigest()
+        return File(name=name, source=data, kind=name[-3:], sha256=sha256)
+
+    files = [file("a.mp4", VIDEO), file("a.srt", b"one"), file("a.vtt", b"two")]
     stored = await store.put(*files, metadata={})
     assert [one.sha256 for one in stored] == [file.sha256 for file in files]
     wrong = File(name="b.srt", source=b"one", kind="srt", sha256="0" * 64)
     with pytest.raises(StoreError, match="not the one"):
-        await store.put(wrong, File(name="b.vtt", **_words(b"two")), metadata={})
+        await store.put(wrong, file("b.vtt", b"two"), metadata={})
     # What was sent beside it is not left half done.
     assert await store.head("b.vtt") is not None
-
-
-def _words(data: bytes) -> dict[str, Any]:
-    return {"source": data, "kind": "vtt", "sha256": hashlib.sha256(data).hexdigest()}
 
 
 @pytest.mark.parametrize("other", [b"shorter", bytes(len(VIDEO))])
 async def test_another_file_is_left_alone(s3, store, other) -> None:
     stored = await _put(store, VIDEO)
+    assert await _put(store, VIDEO) == stored
     with pytest.raises(StoreError, match="exists already") as caught:
         await _put(store, other)
     assert caught.value.conflict

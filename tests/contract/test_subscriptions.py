@@ -21,7 +21,7 @@ from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.webhook_events import hinted_at, latest_hint
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.service import operations as ops
-from callsheet.tasks.webhooks import new_nonce, rotate_subscription
+from callsheet.tasks.webhooks import SubscriptionStatus, new_nonce, rotate_subscription
 from tests.contract.sandbox.receiver import receiving as answering
 from tests.contract.sandbox.receiver import status as answering_with
 from tests.contract.sandboxes import (
@@ -93,23 +93,36 @@ async def briefly(seconds: float) -> None:
     await asyncio.sleep(min(seconds, 0.1))
 
 
-async def test_it_is_made_once_and_found_again(here: Place, opening: Opening):
+async def subscribed(here: Place) -> SubscriptionStatus:
+    """Subscribe while a receiver is at work."""
+    async with here.receiver():
+        return await here.ensure()
+
+
+async def test_it_is_made_once_and_found_again_by_every_process_key_and_place(
+    here: Place, opening: Opening, running: dict
+):
+    # Another address of the service stands for another key: both change the fingerprint.
+    other = {**running, "base_url": running["base_url"].replace("127.0.0.1", "localhost")}
     async with here.receiver():
         first = await here.ensure()
-        again = await here.ensure()
-        async with opening() as another_process:
-            other = await another_process.ensure()
+        (webhook,), (secret,) = await here.webhooks(), here.secrets()
+        async with opening() as process, opening("there") as there:
+            found = [await one.ensure() for one in (here, process, there)]
+            refused = await rotate_subscription(there.at)
+            assert there.secrets() == []
+        async with opening(ready=other) as renewed:
+            found.append(await renewed.ensure())
 
-    assert first.made
-    assert (first.heard, first.trouble) == (True, None)
-    assert first == replace(again, made=True) == replace(other, made=True)
-    (webhook,) = await here.webhooks()
-    (secret,) = here.secrets()
+    assert (first.made, first.heard, first.trouble) == (True, True, None)
+    assert {replace(one, made=True) for one in found} == {first}
     assert webhook.url == first.url == here.at.prefix + str(first.nonce)
-    assert webhook.id == first.webhook_id
-    assert webhook.events == ("video.ready",)
-    assert secret.stem == first.nonce
-    assert secret.stat().st_mode & 0o077 == 0
+    assert (webhook.id, webhook.events) == (first.webhook_id, ("video.ready",))
+    assert (secret.stem, secret.stat().st_mode & 0o077) == (first.nonce, 0)
+    assert "made by another machine" in str(refused.trouble)
+    kept = kept_here(here)[str(first.nonce)]
+    assert kept.organisation == renewed.at.organisation != here.at.organisation
+    assert [one.id for one in await here.webhooks()] == [first.webhook_id]
 
 
 async def test_two_at_once_make_one(here: Place, opening: Opening):
@@ -127,11 +140,9 @@ async def test_a_create_that_was_cut_off_leaves_nothing_behind(here: Place):
     nonce = new_nonce()
     keep(here, nonce)
     lost = await subscribe(here.at.service, here.at.prefix + nonce)
-    async with here.receiver():
-        status = await here.ensure()
+    status = await subscribed(here)
 
-    assert status.made
-    assert status.heard
+    assert (status.made, status.heard) == (True, True)
     assert [webhook.id for webhook in await here.webhooks()] == [status.webhook_id] != [lost.id]
     assert [secret.stem for secret in here.secrets()] == [status.nonce]
 
@@ -139,28 +150,22 @@ async def test_a_create_that_was_cut_off_leaves_nothing_behind(here: Place):
 @pytest.mark.parametrize("fault", ["drop-after", "shapeless"])
 async def test_a_lost_answer_is_mended_the_next_time(here: Place, running: dict, fault: str):
     plan_fault(running, "webhooks_create", fault)
-    async with here.receiver():
-        lost = await here.ensure()
-        left = await here.webhooks()
-        status = await here.ensure()
+    lost = await subscribed(here)
+    assert len(await here.webhooks()) == 1
+    status = await subscribed(here)
 
-    assert lost.trouble
-    assert not lost.heard
-    assert len(left) == 1
-    assert status.made
-    assert status.heard
+    assert (bool(lost.trouble), lost.heard) == (True, False)
+    assert (status.made, status.heard) == (True, True)
     assert [webhook.id for webhook in await here.webhooks()] == [status.webhook_id]
 
 
 async def test_a_refused_create_leaves_nothing_behind(here: Place, running: dict):
     plan_fault(running, "webhooks_create", "status", status=400)
-    async with here.receiver():
-        refused = await here.ensure()
-        assert (await here.webhooks(), here.secrets()) == ([], [])
-        status = await here.ensure()
+    refused = await subscribed(here)
 
     assert "400" in str(refused.trouble)
-    assert status.heard
+    assert (await here.webhooks(), here.secrets()) == ([], [])
+    assert (await subscribed(here)).heard
 
 
 async def test_a_webhook_whose_secret_is_lost_is_told_and_replaced_by_a_person(here: Place):
@@ -180,13 +185,11 @@ async def test_a_webhook_whose_secret_is_lost_is_told_and_replaced_by_a_person(h
 
 
 async def test_a_webhook_deleted_at_the_service_is_replaced(here: Place):
-    async with here.receiver():
-        first = await here.ensure()
-        await here.at.service.ask(ops.DELETE_WEBHOOK, str(first.webhook_id))
-        status = await here.ensure()
+    first = await subscribed(here)
+    await here.at.service.ask(ops.DELETE_WEBHOOK, str(first.webhook_id))
+    status = await subscribed(here)
 
-    assert status.made
-    assert status.heard
+    assert (status.made, status.heard) == (True, True)
     assert status.nonce != first.nonce
     old = kept_here(here)[str(first.nonce)]
     assert old.retired_at is not None
@@ -195,8 +198,7 @@ async def test_a_webhook_deleted_at_the_service_is_replaced(here: Place):
 
 @pytest.mark.merge
 async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(here: Place):
-    async with here.receiver():
-        first = await here.ensure()
+    first = await subscribed(here)
     service = here.at.service
     # Each is tried several times; of the attempts the service lists the last 50.
     await asyncio.gather(*(made(service, new_key()) for _ in range(10)))
@@ -207,12 +209,9 @@ async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(her
     await until(is_off)
     down = await here.ensure(SHORT)
     assert await is_off(), "it is enabled only when somebody hears it"
-    async with here.receiver():
-        up = await here.ensure()
-        settled = await here.ensure()
+    up, settled = await subscribed(here), await subscribed(here)
 
-    assert not down.heard
-    assert not down.enabled
+    assert (down.heard, down.enabled) == (False, False)
     assert "disabled until a ping arrives" in str(down.trouble)
     assert (up.heard, up.enabled, up.made, up.trouble) == (True, True, False, None)
     assert up.webhook_id == first.webhook_id
@@ -221,11 +220,8 @@ async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(her
 
 
 async def test_a_receiver_that_is_down_is_a_trouble(here: Place):
-    async with here.receiver():
-        await here.ensure()
-    down = await here.ensure(SHORT)
-    async with here.receiver():
-        up = await here.ensure()
+    await subscribed(here)
+    down, up = await here.ensure(SHORT), await subscribed(here)
 
     assert (down.heard, down.made) == (False, False)
     assert "was not heard within 1.5 s" in str(down.trouble)
@@ -240,42 +236,14 @@ async def test_a_receiver_with_another_ledger_is_not_heard(
     async with opening(ledger=tmp_path / "other.db") as other, other.receiver():
         status = await here.ensure(SHORT)
 
-    assert status.made
-    assert not status.heard
+    assert (status.made, status.heard) == (True, False)
     assert "with this ledger" in str(status.trouble)
-
-
-async def test_a_new_key_finds_what_the_old_one_made(here: Place, opening: Opening, running: dict):
-    """Another address of the service stands for another key: both change the fingerprint."""
-    other = {**running, "base_url": running["base_url"].replace("127.0.0.1", "localhost")}
-    async with here.receiver():
-        first = await here.ensure()
-        async with opening(ready=other) as renewed:
-            found = await renewed.ensure()
-
-    assert found == replace(first, made=False)
-    kept = kept_here(here)[str(first.nonce)]
-    assert kept.organisation == renewed.at.organisation != here.at.organisation
-
-
-async def test_another_place_uses_the_one_that_is_there(here: Place, opening: Opening):
-    async with here.receiver(), opening("there") as there:
-        first = await here.ensure()
-        status = await there.ensure()
-        refused = await rotate_subscription(there.at)
-        secrets = there.secrets()
-
-    assert status == replace(first, made=False)
-    assert secrets == []
-    assert "made by another machine" in str(refused.trouble)
-    assert [webhook.id for webhook in await here.webhooks()] == [first.webhook_id]
 
 
 async def test_a_webhook_of_another_place_that_is_not_heard_is_left_alone(
     here: Place, opening: Opening
 ):
-    async with here.receiver():
-        first = await here.ensure()
+    first = await subscribed(here)
     async with opening("there") as there:
         status = await there.ensure(SHORT)
 
@@ -343,12 +311,10 @@ async def test_rotation_waits_for_what_is_on_its_way_through_the_old_one(
 
 
 async def test_a_rotation_that_is_not_heard_keeps_the_old_one(here: Place):
-    async with here.receiver():
-        first = await here.ensure()
+    first = await subscribed(here)
     status = await rotate_subscription(here.at, ping_timeout=SHORT)
 
-    assert not status.made
-    assert status.webhook_id == first.webhook_id
+    assert (status.made, status.webhook_id) == (False, first.webhook_id)
     assert "the old one kept" in str(status.trouble)
     assert [webhook.id for webhook in await here.webhooks()] == [first.webhook_id]
 
@@ -362,8 +328,7 @@ async def test_webhooks_of_others_are_left_alone(here: Place):
         status = await here.ensure()
         rotated = await rotate_subscription(replace(here.at, sleep=briefly))
 
-    assert status.made
-    assert rotated.made
+    assert (status.made, rotated.made) == (True, True)
     listed = {webhook.id for webhook in await service.ask(ops.LIST_WEBHOOKS)}
     assert {by_hand.id, deeper.id, beside.id} < listed
     for webhook in (by_hand, deeper, beside):
@@ -385,10 +350,8 @@ async def test_a_key_without_the_write_scope_is_a_trouble(opening: Opening, runn
 )
 async def test_a_service_in_trouble_is_a_trouble(here: Place, running: dict, on: str, status: int):
     plan_fault(running, on, "status", status=status, retry_after=3600)
-    async with here.receiver():
-        status = await here.ensure()
-    assert status.trouble
-    assert not status.heard
+    status = await subscribed(here)
+    assert (bool(status.trouble), status.heard) == (True, False)
 
 
 async def test_a_webhook_made_elsewhere_is_only_listened_to(here: Place, opening: Opening):
@@ -412,14 +375,13 @@ async def test_a_webhook_made_elsewhere_is_only_listened_to(here: Place, opening
 
 
 async def test_a_secret_that_others_can_read_is_a_fault_of_the_configuration(here: Place):
-    async with here.receiver():
-        first = await here.ensure()
-        file = here.at.folder / f"{first.nonce}.json"
-        file.chmod(0o644)
-        with pytest.raises(ConfigurationError, match="can be read by others"):
-            await here.ensure()
-        file.chmod(0o600)
-        assert (await here.ensure()).webhook_id == first.webhook_id
+    first = await subscribed(here)
+    file = here.at.folder / f"{first.nonce}.json"
+    file.chmod(0o644)
+    with pytest.raises(ConfigurationError, match="can be read by others"):
+        await here.ensure()
+    file.chmod(0o600)
+    assert (await subscribed(here)).webhook_id == first.webhook_id
 
 
 async def test_a_delivery_that_nobody_signed_does_not_count_as_heard(here: Place):
@@ -428,8 +390,7 @@ async def test_a_delivery_that_nobody_signed_does_not_count_as_heard(here: Place
         other.answer = answering_with(200)
         settings = here.at.settings.model_copy(update={"webhook_url": other.url})
         status = await Place(replace(here.at, settings=settings)).ensure(SHORT)
-    assert status.made
-    assert not status.heard
+    assert (status.made, status.heard) == (True, False)
     assert await here.at.ledger.read(latest_hint) == 0
 
 
