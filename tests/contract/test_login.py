@@ -74,7 +74,7 @@ def key_in(path: Path) -> str:
 
 
 @pytest.mark.merge
-def test_with_a_code_and_out_again(desk: Desk, service: Sandbox) -> None:
+def test_with_a_code_and_out_again(desk, service):
     done = log_in(desk, "--json")
     assert done.status == 0, done.err
     assert "there is no terminal to ask at" in done.err
@@ -102,9 +102,7 @@ def test_with_a_code_and_out_again(desk: Desk, service: Sandbox) -> None:
 
 
 @pytest.mark.merge
-def test_through_a_browser_and_a_later_command_needs_nothing_else(
-    desk: Desk, service: Sandbox
-) -> None:
+def test_through_a_browser_and_a_later_command_needs_nothing_else(desk, service):
     done = browse(desk)
     assert done.status == 0, done.err
     assert f"logged in to {service.ready['base_url']}" in done.out
@@ -118,7 +116,7 @@ def test_through_a_browser_and_a_later_command_needs_nothing_else(
     assert (refused.status, "CALLSHEET_BASE_URL" in refused.err) == (2, True)
 
 
-def test_the_mcp_server_says_where_to_log_in(desk: Desk, service: Sandbox) -> None:
+def test_the_mcp_server_says_where_to_log_in(desk, service):
     del desk.environ["CALLSHEET_AUTH_URL"]
     desk.environ["CALLSHEET_MCP_URL"] = service.ready["mcp_url"]
     done = browse(desk, "--json")
@@ -126,7 +124,7 @@ def test_the_mcp_server_says_where_to_log_in(desk: Desk, service: Sandbox) -> No
 
 
 @pytest.mark.merge
-def test_a_real_browser_is_led_through_and_told_to_go_back(desk: Desk) -> None:
+def test_a_real_browser_is_led_through_and_told_to_go_back(desk):
     desk.environ["BROWSER"] = "true %s"
     process = desk.start("login", "--browser")
     lines = iter(process.stderr.readline, "")
@@ -147,7 +145,7 @@ def test_a_real_browser_is_led_through_and_told_to_go_back(desk: Desk) -> None:
 
 
 @pytest.mark.merge
-def test_fewer_scopes_than_asked_are_told_with_what_they_lack(desk: Desk, service: Sandbox) -> None:
+def test_fewer_scopes_than_asked_are_told_with_what_they_lack(desk, service):
     done = browse(desk, "--json", grants="read")
     assert (done.json["scopes"], done.json["missing"]) == (["read"], ["write", "ai"])
     assert "animate an image" in done.err
@@ -158,13 +156,13 @@ def test_fewer_scopes_than_asked_are_told_with_what_they_lack(desk: Desk, servic
     assert not service.charges()
 
 
-def test_only_what_is_asked_for_is_granted(desk: Desk) -> None:
+def test_only_what_is_asked_for_is_granted(desk):
     assert browse(desk, "--json", "--scopes", "read,ai").json["scopes"] == ["read", "ai"]
     assert desk.call("login", "--scopes", "read,fly").status == 2
 
 
 @pytest.mark.parametrize("way", ["--browser", "--device"])
-def test_a_no_is_told_and_nothing_is_kept(desk: Desk, way: str) -> None:
+def test_a_no_is_told_and_nothing_is_kept(desk, way):
     if way == "--browser":
         done = browse(desk, "--json", decision="deny")
     else:
@@ -175,7 +173,7 @@ def test_a_no_is_told_and_nothing_is_kept(desk: Desk, way: str) -> None:
 
 
 @pytest.mark.merge
-def test_an_email_login_is_for_that_person_alone(desk: Desk) -> None:
+def test_an_email_login_is_for_that_person_alone(desk):
     done = log_in(desk, "--email", ADA, "--json", person=BehindAStranger(ADA))
     assert (done.status, done.json["scopes"]) == (0, ALL), done.err
 
@@ -192,7 +190,7 @@ class BehindAStranger(Person):
 
 
 @pytest.mark.merge
-def test_a_key_is_read_from_standard_input_and_tried(desk: Desk, service: Sandbox) -> None:
+def test_a_key_is_read_from_standard_input_and_tried(desk, service):
     key = service.ready["keys"]["read"]
     done = hand_in(desk, key + "\n", "--json")
     assert (done.status, done.json["scopes"]) == (0, ["read"]), done.err
@@ -213,7 +211,7 @@ def test_a_key_is_read_from_standard_input_and_tried(desk: Desk, service: Sandbo
         ("", "holds no key"),
     ],
 )
-def test_what_is_no_good_key_is_not_kept(desk: Desk, key: str, words: str) -> None:
+def test_what_is_no_good_key_is_not_kept(desk, key, words):
     done = hand_in(desk, key)
     assert (done.status, words in done.err) == (2, True), done.err
     assert "canary0" not in done.out + done.err
@@ -227,7 +225,7 @@ def hand_in(desk: Desk, key: str, *words: str) -> Finished:
     return Finished(process.returncode, out, err)
 
 
-def test_a_key_that_is_not_kept_is_revoked(desk: Desk, service: Sandbox) -> None:
+def test_a_key_that_is_not_kept_is_revoked(desk, service):
     before = service.calls().get("revoke", 0)
     done = browse(desk, "--no-store", "--json")
     assert (done.status, done.json["stored_in"]) == (0, None)
@@ -235,7 +233,7 @@ def test_a_key_that_is_not_kept_is_revoked(desk: Desk, service: Sandbox) -> None
     assert not kept(desk).exists()
 
 
-def test_a_key_may_go_into_a_file_of_its_own(desk: Desk, service: Sandbox) -> None:
+def test_a_key_may_go_into_a_file_of_its_own(desk, service):
     path = desk.folder / "night.key"
     done = browse(desk, "--token-file", "night.key", "--json")
     assert (done.status, done.json["stored_in"]) == (0, "token-file")
@@ -250,7 +248,7 @@ def test_a_key_may_go_into_a_file_of_its_own(desk: Desk, service: Sandbox) -> No
     assert (refused.status, (desk.folder / "notes.txt").read_text()) == (2, "mine")
 
 
-def test_a_key_of_the_environment_wins_and_is_not_touched(desk: Desk, service: Sandbox) -> None:
+def test_a_key_of_the_environment_wins_and_is_not_touched(desk, service):
     browse(desk)
     desk.environ["CALLSHEET_API_KEY"] = service.ready["keys"]["write"]
     who = desk.call("whoami", "--json").json
@@ -260,7 +258,7 @@ def test_a_key_of_the_environment_wins_and_is_not_touched(desk: Desk, service: S
     assert desk.call("whoami").status == 0
 
 
-def test_organisations_stand_beside_each_other_by_profile(desk: Desk) -> None:
+def test_organisations_stand_beside_each_other_by_profile(desk):
     assert desk.call("whoami", "--profile", "studio").status == 2
     browse(desk, "--profile", "studio")
     browse(desk, "--profile", "agency", grants="read")
@@ -275,7 +273,7 @@ def test_organisations_stand_beside_each_other_by_profile(desk: Desk) -> None:
     assert desk.call("whoami", "--profile", "agency").status == 0
 
 
-def test_a_revoked_key_is_told(desk: Desk, service: Sandbox) -> None:
+def test_a_revoked_key_is_told(desk, service):
     browse(desk)
     key = key_in(kept(desk))
     httpx.post(f"{service.ready['auth_url']}/api/oauth/revoke", data={"token": key})
@@ -298,9 +296,7 @@ ELSEWHERE = {"CALLSHEET_BASE_URL": "https://api.test/api/v1"}
         ({"CALLSHEET_CLAIM_GRANT": "urn:other"}, 2, "CALLSHEET_CLAIM_GRANT"),
     ],
 )
-def test_what_keeps_a_login_from_beginning_is_told(
-    desk: Desk, environ: dict[str, str], status: int, words: str
-) -> None:
+def test_what_keeps_a_login_from_beginning_is_told(desk, environ, status, words):
     desk.environ |= {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring", **environ}
     done = desk.call("login", "--email", ADA, "--json")
     assert (done.status, words in done.err, done.json["exit"]) == (status, True, status), done.err

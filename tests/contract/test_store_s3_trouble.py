@@ -75,7 +75,7 @@ def _refusing(status: int, code: str, header: str = "host", value: str = ""):
     return trouble
 
 
-async def test_a_lost_answer_to_an_upload_is_found_out(store, proxy) -> None:
+async def test_a_lost_answer_to_an_upload_is_found_out(store, proxy):
     await store.check()
 
     async def stored_but_silent(request, body, forward):
@@ -93,13 +93,13 @@ async def test_a_lost_answer_to_an_upload_is_found_out(store, proxy) -> None:
     [(503, "SlowDown"), (500, "InternalError"), (409, "ConditionalRequestConflict"),
      (400, "RequestTimeout"), (400, "BadDigest"), (429, "TooManyRequests")],
 )  # fmt: skip
-async def test_trouble_that_passes_is_sat_out(store, proxy, status, code) -> None:
+async def test_trouble_that_passes_is_sat_out(store, proxy, status, code):
     await store.check()
     proxy.trouble = _first(3, "PUT", _refusing(status, code))
     assert (await _put(store)).sha256 == SHA256
 
 
-async def test_attempts_at_a_busy_store_end(store, proxy) -> None:
+async def test_attempts_at_a_busy_store_end(store, proxy):
     await store.check()
     proxy.trouble = _refusing(503, "SlowDown")
     proxy.seen.clear()
@@ -122,9 +122,7 @@ async def test_attempts_at_a_busy_store_end(store, proxy) -> None:
         (403, "SomethingNew", "SomethingNew"),
     ],
 )
-async def test_trouble_that_stays_is_told_in_a_sentence(
-    store, proxy, caplog, status, code, words
-) -> None:
+async def test_trouble_that_stays_is_told_in_a_sentence(store, proxy, caplog, status, code, words):
     caplog.set_level(logging.INFO)
     await store.check()
     proxy.trouble = _first(99, "PUT", _refusing(status, code))
@@ -142,7 +140,7 @@ async def test_trouble_that_stays_is_told_in_a_sentence(
     await fresh.aclose()
 
 
-async def test_keys_that_may_write_but_not_look_are_found_out(store, proxy) -> None:
+async def test_keys_that_may_write_but_not_look_are_found_out(store, proxy):
     async def forbidden(request, body, forward):
         return web.Response(status=403)
 
@@ -152,7 +150,7 @@ async def test_keys_that_may_write_but_not_look_are_found_out(store, proxy) -> N
     assert "s3:GetObject" in caught.value.remedy
 
 
-async def test_a_store_that_refuses_checksum_headers_gets_md5(store, proxy) -> None:
+async def test_a_store_that_refuses_checksum_headers_gets_md5(store, proxy):
     async def old(request, body, forward):
         if "x-amz-checksum-sha256" in request.headers:
             return refusal(501, "NotImplemented")
@@ -168,13 +166,13 @@ async def test_a_store_that_refuses_checksum_headers_gets_md5(store, proxy) -> N
     assert (await _put(store)).sha256 == SHA256
 
 
-async def test_a_store_that_wants_signed_bodies_gets_them(store, proxy) -> None:
+async def test_a_store_that_wants_signed_bodies_gets_them(store, proxy):
     proxy.trouble = _refusing(400, "InvalidRequest", "x-amz-content-sha256", "UNSIGNED-PAYLOAD")
     await store.check()
     assert (await _put(store)).sha256 == SHA256
 
 
-async def test_an_answer_that_names_another_digest_proves_nothing(store, proxy) -> None:
+async def test_an_answer_that_names_another_digest_proves_nothing(store, proxy):
     await store.check()
 
     async def forgetful(request, body, forward):
@@ -187,7 +185,7 @@ async def test_an_answer_that_names_another_digest_proves_nothing(store, proxy) 
         await _put(store)
 
 
-async def test_a_store_that_refuses_conditions_is_looked_at_first(store, proxy, caplog) -> None:
+async def test_a_store_that_refuses_conditions_is_looked_at_first(store, proxy, caplog):
     proxy.trouble = _refusing(501, "NotImplemented", "if-none-match")
     await store.check()
     assert "looks before it writes" in caplog.text
@@ -197,7 +195,7 @@ async def test_a_store_that_refuses_conditions_is_looked_at_first(store, proxy, 
     assert caught.value.conflict
 
 
-async def test_a_busy_moment_during_the_check_does_not_lower_the_guard(store, proxy) -> None:
+async def test_a_busy_moment_during_the_check_does_not_lower_the_guard(store, proxy):
     proxy.trouble = _refusing(503, "SlowDown", "if-none-match")
     with pytest.raises(StoreUnusable):
         await store.check()
@@ -206,7 +204,7 @@ async def test_a_busy_moment_during_the_check_does_not_lower_the_guard(store, pr
     assert (await store._known()).conditional
 
 
-async def test_bytes_that_change_on_the_way_are_noticed(store, proxy) -> None:
+async def test_bytes_that_change_on_the_way_are_noticed(store, proxy):
     """A store that checks nothing, and a network that changes a byte."""
 
     async def careless(request, body, forward):
@@ -230,7 +228,7 @@ async def test_bytes_that_change_on_the_way_are_noticed(store, proxy) -> None:
         ({"AWS_ENDPOINT_URL_S3": "localhost:9000"}, "not an address"),
     ],
 )
-async def test_a_store_that_cannot_be_used_says_why(proxy, monkeypatch, environ, words) -> None:
+async def test_a_store_that_cannot_be_used_says_why(proxy, monkeypatch, environ, words):
     for name, value in environ.items():
         monkeypatch.delenv(name, raising=False)
         if value is not None:
@@ -242,7 +240,7 @@ async def test_a_store_that_cannot_be_used_says_why(proxy, monkeypatch, environ,
     await store.aclose()
 
 
-async def test_a_video_too_large_for_one_upload_is_told_so(store, tmp_path) -> None:
+async def test_a_video_too_large_for_one_upload_is_told_so(store, tmp_path):
     path = tmp_path / "video.mp4"
     with path.open("wb") as file:
         file.truncate(5 * 1024**3 + 1)

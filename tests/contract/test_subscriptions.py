@@ -100,7 +100,7 @@ async def subscribed(here: Place) -> SubscriptionStatus:
 
 
 async def test_it_is_made_once_and_found_again_by_every_process_key_and_place(
-    here: Place, opening: Opening, running: dict
+    here, opening, running
 ):
     # Another address of the service stands for another key: both change the fingerprint.
     other = {**running, "base_url": running["base_url"].replace("127.0.0.1", "localhost")}
@@ -125,7 +125,7 @@ async def test_it_is_made_once_and_found_again_by_every_process_key_and_place(
     assert [one.id for one in await here.webhooks()] == [first.webhook_id]
 
 
-async def test_two_at_once_make_one(here: Place, opening: Opening):
+async def test_two_at_once_make_one(here, opening):
     async with here.receiver(), opening() as other:
         both = await asyncio.gather(here.ensure(), other.ensure())
 
@@ -135,7 +135,7 @@ async def test_two_at_once_make_one(here: Place, opening: Opening):
     assert len(await here.webhooks()) == 1
 
 
-async def test_a_create_that_was_cut_off_leaves_nothing_behind(here: Place):
+async def test_a_create_that_was_cut_off_leaves_nothing_behind(here):
     """As a kill leaves it between the create and its answer: its secret is nobody's."""
     nonce = new_nonce()
     keep(here, nonce)
@@ -148,7 +148,7 @@ async def test_a_create_that_was_cut_off_leaves_nothing_behind(here: Place):
 
 
 @pytest.mark.parametrize("fault", ["drop-after", "shapeless"])
-async def test_a_lost_answer_is_mended_the_next_time(here: Place, running: dict, fault: str):
+async def test_a_lost_answer_is_mended_the_next_time(here, running, fault):
     plan_fault(running, "webhooks_create", fault)
     lost = await subscribed(here)
     assert len(await here.webhooks()) == 1
@@ -159,7 +159,7 @@ async def test_a_lost_answer_is_mended_the_next_time(here: Place, running: dict,
     assert [webhook.id for webhook in await here.webhooks()] == [status.webhook_id]
 
 
-async def test_a_refused_create_leaves_nothing_behind(here: Place, running: dict):
+async def test_a_refused_create_leaves_nothing_behind(here, running):
     plan_fault(running, "webhooks_create", "status", status=400)
     refused = await subscribed(here)
 
@@ -168,7 +168,7 @@ async def test_a_refused_create_leaves_nothing_behind(here: Place, running: dict
     assert (await subscribed(here)).heard
 
 
-async def test_a_webhook_whose_secret_is_lost_is_told_and_replaced_by_a_person(here: Place):
+async def test_a_webhook_whose_secret_is_lost_is_told_and_replaced_by_a_person(here):
     async with here.receiver():
         first = await here.ensure()
         (here.at.folder / f"{first.nonce}.json").unlink()
@@ -184,7 +184,7 @@ async def test_a_webhook_whose_secret_is_lost_is_told_and_replaced_by_a_person(h
     assert [webhook.id for webhook in await here.webhooks()] == [status.webhook_id]
 
 
-async def test_a_webhook_deleted_at_the_service_is_replaced(here: Place):
+async def test_a_webhook_deleted_at_the_service_is_replaced(here):
     first = await subscribed(here)
     await here.at.service.ask(ops.DELETE_WEBHOOK, str(first.webhook_id))
     status = await subscribed(here)
@@ -197,7 +197,7 @@ async def test_a_webhook_deleted_at_the_service_is_replaced(here: Place):
 
 
 @pytest.mark.merge
-async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(here: Place):
+async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(here):
     first = await subscribed(here)
     service = here.at.service
     # Each is tried several times; of the attempts the service lists the last 50.
@@ -219,7 +219,7 @@ async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(her
     assert not await is_off()
 
 
-async def test_a_receiver_that_is_down_is_a_trouble(here: Place):
+async def test_a_receiver_that_is_down_is_a_trouble(here):
     await subscribed(here)
     down, up = await here.ensure(SHORT), await subscribed(here)
 
@@ -229,9 +229,7 @@ async def test_a_receiver_that_is_down_is_a_trouble(here: Place):
     assert (up.heard, up.trouble) == (True, None)
 
 
-async def test_a_receiver_with_another_ledger_is_not_heard(
-    here: Place, opening: Opening, tmp_path: Path, empty_ledger: Path
-):
+async def test_a_receiver_with_another_ledger_is_not_heard(here, opening, tmp_path, empty_ledger):
     shutil.copy(empty_ledger, tmp_path / "other.db")
     async with opening(ledger=tmp_path / "other.db") as other, other.receiver():
         status = await here.ensure(SHORT)
@@ -240,9 +238,7 @@ async def test_a_receiver_with_another_ledger_is_not_heard(
     assert "with this ledger" in str(status.trouble)
 
 
-async def test_a_webhook_of_another_place_that_is_not_heard_is_left_alone(
-    here: Place, opening: Opening
-):
+async def test_a_webhook_of_another_place_that_is_not_heard_is_left_alone(here, opening):
     first = await subscribed(here)
     async with opening("there") as there:
         status = await there.ensure(SHORT)
@@ -253,7 +249,7 @@ async def test_a_webhook_of_another_place_that_is_not_heard_is_left_alone(
     assert len(await here.webhooks()) == 1
 
 
-async def test_of_two_after_a_rotation_that_was_cut_off_the_newer_one_stays(here: Place):
+async def test_of_two_after_a_rotation_that_was_cut_off_the_newer_one_stays(here):
     async with here.receiver():
         first = await here.ensure()
         nonce = new_nonce()
@@ -266,7 +262,7 @@ async def test_of_two_after_a_rotation_that_was_cut_off_the_newer_one_stays(here
 
 
 @pytest.mark.merge
-async def test_rotation_refuses_no_delivery_and_loses_none(here: Place):
+async def test_rotation_refuses_no_delivery_and_loses_none(here):
     async with here.receiver() as receiver:
         first = await here.ensure()
         videos: list[str] = []
@@ -294,9 +290,7 @@ async def test_rotation_refuses_no_delivery_and_loses_none(here: Place):
 
 
 @pytest.mark.merge
-async def test_rotation_waits_for_what_is_on_its_way_through_the_old_one(
-    here: Place, running: dict
-):
+async def test_rotation_waits_for_what_is_on_its_way_through_the_old_one(here, running):
     async with here.receiver():
         await here.ensure()
         plan_fault(running, "webhook", "late", nth="1-99", seconds=2.0)
@@ -310,7 +304,7 @@ async def test_rotation_waits_for_what_is_on_its_way_through_the_old_one(
     assert told.keys() == {video_id}
 
 
-async def test_a_rotation_that_is_not_heard_keeps_the_old_one(here: Place):
+async def test_a_rotation_that_is_not_heard_keeps_the_old_one(here):
     first = await subscribed(here)
     status = await rotate_subscription(here.at, ping_timeout=SHORT)
 
@@ -319,7 +313,7 @@ async def test_a_rotation_that_is_not_heard_keeps_the_old_one(here: Place):
     assert [webhook.id for webhook in await here.webhooks()] == [first.webhook_id]
 
 
-async def test_webhooks_of_others_are_left_alone(here: Place):
+async def test_webhooks_of_others_are_left_alone(here):
     service = here.at.service
     by_hand = await subscribe(service, here.at.prefix + "made-by-hand")
     deeper = await subscribe(service, f"{here.at.prefix}team/{new_nonce()}")
@@ -335,7 +329,7 @@ async def test_webhooks_of_others_are_left_alone(here: Place):
         await service.ask(ops.DELETE_WEBHOOK, webhook.id)
 
 
-async def test_a_key_without_the_write_scope_is_a_trouble(opening: Opening, running: dict):
+async def test_a_key_without_the_write_scope_is_a_trouble(opening, running):
     async with opening(key=running["keys"]["read"]) as reader:
         status = await reader.ensure()
         left = (await reader.webhooks(), reader.secrets())
@@ -348,13 +342,13 @@ async def test_a_key_without_the_write_scope_is_a_trouble(opening: Opening, runn
 @pytest.mark.parametrize(
     ("on", "status"), [("webhooks_list", 429), ("webhooks_create", 503), ("webhooks_test", 429)]
 )
-async def test_a_service_in_trouble_is_a_trouble(here: Place, running: dict, on: str, status: int):
+async def test_a_service_in_trouble_is_a_trouble(here, running, on, status):
     plan_fault(running, on, "status", status=status, retry_after=3600)
     status = await subscribed(here)
     assert (bool(status.trouble), status.heard) == (True, False)
 
 
-async def test_a_webhook_made_elsewhere_is_only_listened_to(here: Place, opening: Opening):
+async def test_a_webhook_made_elsewhere_is_only_listened_to(here, opening):
     url = here.at.prefix.rstrip("/")
     hook = await subscribe(here.at.service, url)
     given = {"CALLSHEET_WEBHOOK_SECRET": str(hook.secret)}
@@ -374,7 +368,7 @@ async def test_a_webhook_made_elsewhere_is_only_listened_to(here: Place, opening
     assert refused.trouble
 
 
-async def test_a_secret_that_others_can_read_is_a_fault_of_the_configuration(here: Place):
+async def test_a_secret_that_others_can_read_is_a_fault_of_the_configuration(here):
     first = await subscribed(here)
     file = here.at.folder / f"{first.nonce}.json"
     file.chmod(0o644)
@@ -384,7 +378,7 @@ async def test_a_secret_that_others_can_read_is_a_fault_of_the_configuration(her
     assert (await subscribed(here)).webhook_id == first.webhook_id
 
 
-async def test_a_delivery_that_nobody_signed_does_not_count_as_heard(here: Place):
+async def test_a_delivery_that_nobody_signed_does_not_count_as_heard(here):
     """A program at our address that says 200 to everything is no receiver."""
     with answering() as other:
         other.answer = answering_with(200)
@@ -394,7 +388,7 @@ async def test_a_delivery_that_nobody_signed_does_not_count_as_heard(here: Place
     assert await here.at.ledger.read(latest_hint) == 0
 
 
-async def test_nothing_is_made_while_its_secret_would_have_no_place(here: Place):
+async def test_nothing_is_made_while_its_secret_would_have_no_place(here):
     def stuck() -> str:
         (here.at.folder / "stuck.json").mkdir()
         return "stuck"

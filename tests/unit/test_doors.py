@@ -112,7 +112,7 @@ def tools() -> set[str]:
 
 
 @pytest.mark.merge
-def test_every_command_is_at_every_door_or_has_its_reason() -> None:
+def test_every_command_is_at_every_door_or_has_its_reason():
     assert list(DOORS) == list(COMMANDS)
     there = (calls(), tools())
     for command, doors in DOORS.items():
@@ -136,9 +136,7 @@ def test_every_command_is_at_every_door_or_has_its_reason() -> None:
         ),
     ],
 )
-def test_every_option_of_a_run_is_at_a_door_or_has_its_reason(
-    door: str, takes: set[str], without: Mapping[str, str]
-) -> None:
+def test_every_option_of_a_run_is_at_a_door_or_has_its_reason(door, takes, without):
     options = {action.dest for action in parser_of("run")._actions}
 
     assert len(options) > 30

@@ -60,7 +60,7 @@ def narrated(*said: str) -> dict[str, Any]:
         ({"tool": "explainer"}, None),
     ],
 )
-def test_the_cheapest_act_for_each_change(changes: dict[str, Any], expected: Edit | None) -> None:
+def test_the_cheapest_act_for_each_change(changes, expected):
     wanted = {name: value for name, value in {**MADE, **changes}.items() if value is not None}
     assert edit_between(MADE, wanted) == expected
 
@@ -73,7 +73,7 @@ FREE = {"title", "topic", "caption_style"}
         st.sampled_from([*MADE, "music_id"]), st.text("abc", min_size=1), min_size=1, max_size=4
     )
 )
-def test_every_changed_member_is_in_the_edit_or_takes_a_new_video(changes: dict[str, str]) -> None:
+def test_every_changed_member_is_in_the_edit_or_takes_a_new_video(changes):
     changed = {name for name, value in changes.items() if MADE.get(name) != value}
     edit = edit_between(MADE, {**MADE, **changes})
     if edit is None:
@@ -92,18 +92,16 @@ def test_every_changed_member_is_in_the_edit_or_takes_a_new_video(changes: dict[
         ({"topic": "Tea", "script": {"scenes": ["One."]}}, {"topic": "Coffee"}, True),
     ],
 )
-def test_what_a_video_is_about_is_no_label(
-    made: dict[str, Any], changes: dict[str, Any], edited: bool
-) -> None:
+def test_what_a_video_is_about_is_no_label(made, changes, edited):
     assert (edit_between(made, {**made, **changes}) is not None) == edited
 
 
-def test_scenes_that_are_texts_are_narration() -> None:
+def test_scenes_that_are_texts_are_narration():
     made = {"script": {"scenes": ["One.", "Two."]}}
     wanted = {"script": {"scenes": ["One.", "Three."]}}
     assert edit_between(made, wanted) == Edit(of="scene", scene=2, body={"narration": "Three."})
 
 
-def test_the_only_scene_is_the_whole_video() -> None:
+def test_the_only_scene_is_the_whole_video():
     made, wanted = ({"script": {"scenes": [said]}} for said in ("One.", "Two."))
     assert edit_between(made, wanted) is None

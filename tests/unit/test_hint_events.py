@@ -71,7 +71,7 @@ async def tell(stage: Stage, prefect: Prefect, hints: Iterable[Hint]) -> None:
             announce(one)
 
 
-async def test_an_event_says_whose_the_video_is(stage: Stage) -> None:
+async def test_an_event_says_whose_the_video_is(stage):
     sheet = "https://example.com/s.csv?X-Amz-Signature=abc"
     await stage.write(ensure_campaign, "spring", sheet=sheet, sheet_digest="d", at=NOW)
     prefect = Prefect()
@@ -90,9 +90,7 @@ async def test_an_event_says_whose_the_video_is(stage: Stage) -> None:
         }
 
 
-async def test_a_hint_of_many_videos_tells_of_each_of_ours_and_calls_for_each_campaign(
-    stage: Stage,
-) -> None:
+async def test_a_hint_of_many_videos_tells_of_each_of_ours_and_calls_for_each_campaign(stage):
     other = await Stage.set(stage.ledger, brief("z", "Gin"), name="autumn")
     await other.rendering("z")
     prefect = Prefect()
@@ -104,14 +102,14 @@ async def test_a_hint_of_many_videos_tells_of_each_of_ours_and_calls_for_each_ca
     assert [event for event, _ in prefect.events].count(UNATTENDED) == 2
 
 
-async def test_many_hints_call_for_one_run(stage: Stage) -> None:
+async def test_many_hints_call_for_one_run(stage):
     prefect = Prefect()
     await tell(stage, prefect, [hint("vid_a"), hint("vid_b")] * 50)
     assert len(prefect.told) == 101
     assert [event for event, _ in prefect.told].count(UNATTENDED) == 1
 
 
-async def test_calls_become_rarer_while_nobody_comes(stage: Stage) -> None:
+async def test_calls_become_rarer_while_nobody_comes(stage):
     prefect, clock = Prefect(), Clock()
     events = HintEvents(stage.ledger, clock, prefect.emit)
     called = []
@@ -123,7 +121,7 @@ async def test_calls_become_rarer_while_nobody_comes(stage: Stage) -> None:
     assert called == [0, 1, 3, 7]
 
 
-async def test_no_run_is_called_for_while_one_is_at_work(stage: Stage) -> None:
+async def test_no_run_is_called_for_while_one_is_at_work(stage):
     owner = f"{this_process()}:1"
     await stage.write(acquire_lease, stage.campaign, owner=owner)
     prefect = Prefect()
@@ -136,7 +134,7 @@ async def test_no_run_is_called_for_while_one_is_at_work(stage: Stage) -> None:
     assert prefect.events[1:] == [(HEARD, "a"), (UNATTENDED, "a")]
 
 
-async def test_a_run_that_is_gone_attends_to_nothing(stage: Stage) -> None:
+async def test_a_run_that_is_gone_attends_to_nothing(stage):
     other = await asyncio.create_subprocess_exec("sleep", "60")
     host, _, _, place = this_process().split(":")
     alive = f"{host}:{other.pid}::{place}:1"
@@ -149,16 +147,14 @@ async def test_a_run_that_is_gone_attends_to_nothing(stage: Stage) -> None:
     assert prefect.events == [(HEARD, "a"), (HEARD, "a"), (UNATTENDED, "a")]
 
 
-async def test_a_late_hint_of_a_delivered_video_calls_for_no_run(stage: Stage) -> None:
+async def test_a_late_hint_of_a_delivered_video_calls_for_no_run(stage):
     prefect = Prefect()
     await tell(stage, prefect, [hint("vid_c")])
     assert prefect.events == [(HEARD, "c")]
 
 
 @pytest.mark.merge
-async def test_while_prefect_is_away_nobody_waits_and_the_rest_is_counted(
-    stage: Stage, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_while_prefect_is_away_nobody_waits_and_the_rest_is_counted(stage, caplog):
     prefect = Prefect()
     prefect.there.clear()
     async with (
@@ -173,9 +169,7 @@ async def test_while_prefect_is_away_nobody_waits_and_the_rest_is_counted(
     assert f"{count} of {count} webhook events were not sent to Prefect" in caplog.text
 
 
-async def test_one_hint_that_prefect_chokes_on_does_not_silence_the_rest(
-    stage: Stage, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_one_hint_that_prefect_chokes_on_does_not_silence_the_rest(stage, caplog):
     prefect = Prefect(chokes={"vid_a"})
     await tell(stage, prefect, [hint("vid_a"), hint("vid_b")])
     assert (HEARD, "b") in prefect.events

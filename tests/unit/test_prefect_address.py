@@ -111,7 +111,7 @@ CASES = {
 
 
 @pytest.mark.slow
-def test_it_is_what_prefect_itself_would_use(tmp_path: Path) -> None:
+def test_it_is_what_prefect_itself_would_use(tmp_path):
     asked = [_laid_out(tmp_path / str(n), case) for n, case in enumerate(CASES.values())]
     told = subprocess.run(
         [sys.executable, "-c", PREFECT],
@@ -160,16 +160,14 @@ def _as_prefect_says_it(at: PrefectAddress) -> list[object]:
         (".env", ".env", None),
     ],
 )
-def test_it_says_where_it_was_found(
-    tmp_path: Path, case: str, where: str, credentials: str | None
-) -> None:
+def test_it_says_where_it_was_found(tmp_path, case, where, credentials):
     folder, environ = _laid_out(tmp_path / "here", CASES[case])
     found = prefect_address({"HOME": str(tmp_path), **environ}, folder)
     assert (found.stands_in, found.credentials) == (where, credentials)
     assert "hush" not in repr(found)
 
 
-def test_a_file_that_cannot_be_read_says_nothing(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_says_nothing(tmp_path):
     (tmp_path / "prefect.toml").write_text("[api\n")
     assert prefect_address({"HOME": str(tmp_path)}, tmp_path) is None
 
@@ -207,9 +205,7 @@ def server(password: str | None) -> Iterator[str]:
         ("Basic dGVhbTpodXNo", {}, ServerAnswer.REFUSED),
     ],
 )
-def test_a_server_that_refuses_us_is_not_one_that_is_away(
-    password: str | None, said: Mapping[str, str], health: ServerAnswer
-) -> None:
+def test_a_server_that_refuses_us_is_not_one_that_is_away(password, said, health):
     with server(password) as url:
         at = PrefectAddress(url=url, stands_in="this test", **said)
         assert at.health() is health
@@ -225,6 +221,6 @@ def test_a_server_that_refuses_us_is_not_one_that_is_away(
         (None, "wants credentials: none are set"),
     ],
 )
-def test_a_refusal_names_what_was_refused(credentials: str | None, words: str) -> None:
+def test_a_refusal_names_what_was_refused(credentials, words):
     at = PrefectAddress(url="http://h/api", stands_in=".env", credentials=credentials)
     assert at.refusal() == f"the Prefect server at http://h/api {words}"

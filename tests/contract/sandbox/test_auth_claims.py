@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 import httpx
 import pytest
 
-from tests.contract.sandbox.agent import ADA, BEN, Agent, error_of
+from tests.contract.sandbox.agent import ADA, BEN, error_of
 from tests.contract.sandbox.reader import Reader
 
 
-def test_a_claim_comes_with_a_user_code(agent: Agent) -> None:
+def test_a_claim_comes_with_a_user_code(agent):
     made = agent.claim()
     claim = made["claim"]
     assert made["claim_token"].startswith("clm_")
@@ -26,7 +25,7 @@ def test_a_claim_comes_with_a_user_code(agent: Agent) -> None:
     assert error_of(agent.poll(made["claim_token"])) == "invalid_grant"
 
 
-def test_the_account_with_that_address_approves_and_no_other(agent: Agent) -> None:
+def test_the_account_with_that_address_approves_and_no_other(agent):
     made = agent.claim(ADA.upper())
     address = f"/device?user_code={made['claim']['user_code']}"
     with httpx.Client(base_url=agent.ready["auth_url"]) as http:
@@ -45,9 +44,7 @@ def test_the_account_with_that_address_approves_and_no_other(agent: Agent) -> No
     assert error_of(agent.poll_claim(made["claim_token"])) == "invalid_grant"
 
 
-def test_another_account_answers_nothing_and_a_fresh_code_is_refused_while_there_is_one(
-    agent: Agent,
-) -> None:
+def test_another_account_answers_nothing_and_a_fresh_code_is_refused_while_there_is_one(agent):
     made = agent.claim()
     token, code = made["claim_token"], made["claim"]["user_code"]
     for approve in (True, False):
@@ -74,7 +71,7 @@ def test_another_account_answers_nothing_and_a_fresh_code_is_refused_while_there
         ({}, "invalid_request"),
     ],
 )
-def test_what_else_is_refused(agent: Agent, said: dict[str, Any], error: str) -> None:
+def test_what_else_is_refused(agent, said, error):
     answer = agent.http.post("/agent/identity", json=said)
     assert answer.status_code == 400
     assert error_of(answer) == error

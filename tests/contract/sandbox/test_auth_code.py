@@ -69,7 +69,7 @@ def login(agent: Agent) -> Iterator[Login]:
         yield Login(agent, client_id, reader, verifier, query)
 
 
-def test_the_whole_way(login: Login) -> None:
+def test_the_whole_way(login):
     page = login.ask()
     assert "Test program" in page.text
     said = carried(login.reader.press("Approve"))
@@ -85,7 +85,7 @@ def test_the_whole_way(login: Login) -> None:
     assert login.agent.call(token["access_token"]).status_code == 200
 
 
-def test_a_person_may_grant_less_than_was_asked_but_not_nothing(login: Login) -> None:
+def test_a_person_may_grant_less_than_was_asked_but_not_nothing(login):
     page = login.ask(scope="ai write")
     assert 'value="read"' not in page.text
     nothing = login.reader.press("Approve", leave_out="grant")
@@ -100,7 +100,7 @@ def test_a_person_may_grant_less_than_was_asked_but_not_nothing(login: Login) ->
     assert "read" in error["message"]
 
 
-def test_a_person_may_decline(login: Login) -> None:
+def test_a_person_may_decline(login):
     login.ask()
     said = carried(login.reader.press("Deny"))
     assert (said["error"], said["state"]) == ("access_denied", login.query["state"])
@@ -113,9 +113,7 @@ def test_a_person_may_decline(login: Login) -> None:
      {"redirect_uri": CALLBACK + "x"}, {"redirect_uri": "http://127.0.0.1:6/callback?from=service"},
      {"redirect_uri": "https://evil.example/"}],
 )  # fmt: skip
-def test_nobody_is_sent_to_an_address_that_is_not_trusted(
-    login: Login, changes: dict[str, str | None]
-) -> None:
+def test_nobody_is_sent_to_an_address_that_is_not_trusted(login, changes):
     page = login.ask(**changes)
     assert page.status_code == 400
     assert page.headers["content-type"].startswith("text/html")
@@ -133,9 +131,7 @@ def test_nobody_is_sent_to_an_address_that_is_not_trusted(
         ({"scope": "admin"}, "invalid_scope"),
     ],
 )
-def test_other_errors_go_back_to_the_program(
-    login: Login, changes: dict[str, str | None], error: str
-) -> None:
+def test_other_errors_go_back_to_the_program(login, changes, error):
     said = {**login.query, **changes}
     query = {name: value for name, value in said.items() if value is not None}
     back = carried(login.agent.http.get(PATH, params=query))
@@ -160,9 +156,7 @@ def test_other_errors_go_back_to_the_program(
         ({"grant_type": "password"}, "unsupported_grant_type"),
     ],
 )
-def test_a_wrong_exchange_is_refused_and_does_not_use_the_code_up(
-    login: Login, changes: dict[str, str], error: str
-) -> None:
+def test_a_wrong_exchange_is_refused_and_does_not_use_the_code_up(login, changes, error):
     code = login.allowed()["code"]
     answer = login.redeem(code, **changes)
     assert answer.status_code == (401 if error == "invalid_client" else 400)
@@ -170,9 +164,7 @@ def test_a_wrong_exchange_is_refused_and_does_not_use_the_code_up(
     assert login.redeem(code).status_code == 200
 
 
-def test_a_code_is_good_once_for_its_own_client_and_the_endpoint_takes_json_too(
-    login: Login,
-) -> None:
+def test_a_code_is_good_once_for_its_own_client_and_the_endpoint_takes_json_too(login):
     code = login.allowed()["code"]
     assert error_of(login.redeem(code, client_id=login.agent.client())) == "invalid_grant"
     said = {

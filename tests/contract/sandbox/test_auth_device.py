@@ -6,12 +6,11 @@ import re
 
 import pytest
 
-from tests.contract.sandbox.agent import BEN, DEVICE_GRANT, Agent, error_of
-from tests.contract.sandbox.reader import Reader
+from tests.contract.sandbox.agent import BEN, DEVICE_GRANT, error_of
 
 
 @pytest.mark.parametrize("form", ["data", "json"])
-def test_a_code_is_asked_for_by_form_or_json(agent: Agent, form: str) -> None:
+def test_a_code_is_asked_for_by_form_or_json(agent, form):
     path, said = "/api/oauth/device_authorization", {"client_name": "Callsheet"}
     assert agent.http.post(path).status_code == 200
     answer = agent.http.post(path, **{form: said})  # type: ignore[arg-type]
@@ -33,15 +32,13 @@ def test_a_code_is_asked_for_by_form_or_json(agent: Agent, form: str) -> None:
         ({"client_id": "client_unknown"}, "invalid_client", 401),
     ],
 )
-def test_it_refuses_a_bad_request(
-    agent: Agent, said: dict[str, str], error: str, status: int
-) -> None:
+def test_it_refuses_a_bad_request(agent, said, error, status):
     answer = agent.http.post("/api/oauth/device_authorization", data=said)
     assert answer.status_code == status
     assert error_of(answer) == error
 
 
-def test_polling_from_pending_to_the_token_once(agent: Agent) -> None:
+def test_polling_from_pending_to_the_token_once(agent):
     asked = agent.device(client_name="Callsheet")
     assert error_of(agent.poll(asked["device_code"])) == "authorization_pending"
     # Polling too fast slows down each time.
@@ -71,20 +68,20 @@ def test_polling_from_pending_to_the_token_once(agent: Agent) -> None:
         ({"grant_type": DEVICE_GRANT, "device_code": "x", "client_id": "x"}, "invalid_client"),
     ],
 )
-def test_what_cannot_be_polled_for(agent: Agent, form: dict[str, str], error: str) -> None:
+def test_what_cannot_be_polled_for(agent, form, error):
     answer = agent.token(**form)
     assert answer.status_code == (401 if error == "invalid_client" else 400)
     assert error_of(answer) == error
 
 
 @pytest.mark.parametrize("content", [b"a=%ff", b"a=1&a=2", b"\xff\xfe", b"&" * 5000 + b"=" * 66000])
-def test_a_malformed_form_is_an_invalid_request(agent: Agent, content: bytes) -> None:
+def test_a_malformed_form_is_an_invalid_request(agent, content):
     answer = agent.http.post("/api/oauth/token", content=content)
     assert answer.status_code == 400
     assert error_of(answer) == "invalid_request"
 
 
-def test_a_bound_code_is_for_its_client_alone(agent: Agent) -> None:
+def test_a_bound_code_is_for_its_client_alone(agent):
     mine, other = (agent.client(grant_types=[DEVICE_GRANT], redirect_uris=[]) for _ in range(2))
     asked = agent.device(client_id=mine, client_name="Something else")
     assert agent.approve(asked["user_code"]).json()["app"] == "Test program"
@@ -94,9 +91,7 @@ def test_a_bound_code_is_for_its_client_alone(agent: Agent) -> None:
     assert agent.poll(code, client_id=mine).status_code == 200
 
 
-def test_the_page_shows_who_asks_and_takes_the_code_in_any_form(
-    agent: Agent, reader: Reader
-) -> None:
+def test_the_page_shows_who_asks_and_takes_the_code_in_any_form(agent, reader):
     asked = agent.device(client_name="Callsheet <on> a Mac", scope="read write")
     code = asked["user_code"]
     reader.look("/device")
@@ -112,7 +107,7 @@ def test_the_page_shows_who_asks_and_takes_the_code_in_any_form(
     assert "answered already" in again.text
 
 
-def test_the_page_takes_no_for_an_answer_which_stays(agent: Agent, reader: Reader) -> None:
+def test_the_page_takes_no_for_an_answer_which_stays(agent, reader):
     asked = agent.device(client_name="Callsheet")
     reader.look(asked["verification_uri_complete"])
     assert "turned away" in reader.press("Deny").text
@@ -120,7 +115,7 @@ def test_the_page_takes_no_for_an_answer_which_stays(agent: Agent, reader: Reade
         assert error_of(agent.poll(asked["device_code"])) == "access_denied"
 
 
-def test_codes_are_listed_and_answered_without_a_browser(agent: Agent) -> None:
+def test_codes_are_listed_and_answered_without_a_browser(agent):
     asked = agent.device(client_name="Listed", scope="read ai")
     pending = agent.http.get("/_sandbox/pending").json()
     (shown,) = [one for one in pending if one["user_code"] == asked["user_code"]]
@@ -137,7 +132,7 @@ def test_codes_are_listed_and_answered_without_a_browser(agent: Agent) -> None:
     assert agent.poll(asked["device_code"]).json()["scope"] == "ai"
 
 
-def test_the_rest_pair_is_the_same_flow(agent: Agent) -> None:
+def test_the_rest_pair_is_the_same_flow(agent):
     base = agent.ready["base_url"]
     asked = agent.http.post(f"{base}/auth/device", json={"client_name": "CLI"}).json()
     said = {"device_code": asked["device_code"]}

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.contract.sandbox.agent import CALLBACK, DEVICE_GRANT, Agent, error_of
+from tests.contract.sandbox.agent import CALLBACK, DEVICE_GRANT, error_of
 
 URI, METADATA = "invalid_redirect_uri", "invalid_client_metadata"
 BAD: list[tuple[dict[str, Any], str]] = [
@@ -33,7 +33,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ["http://127.0.0.1:4711/cb", "http://[::1]:4711/cb", "http://localhost/cb",
      "https://example.com/cb?a=b"],
 )  # fmt: skip
-def test_it_registers_a_public_client(agent: Agent, uri: str) -> None:
+def test_it_registers_a_public_client(agent, uri):
     answer = agent.register(client_name="Callsheet", redirect_uris=[uri])
     said = answer.json()
     assert answer.status_code == 201
@@ -44,7 +44,7 @@ def test_it_registers_a_public_client(agent: Agent, uri: str) -> None:
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_it_says_which_grants_it_registered_and_a_device_needs_no_redirect(agent: Agent) -> None:
+def test_it_says_which_grants_it_registered_and_a_device_needs_no_redirect(agent):
     device = agent.register(client_name="Box", grant_types=[DEVICE_GRANT]).json()
     assert (device["grant_types"], device["response_types"]) == ([DEVICE_GRANT], [])
     wanted = ["authorization_code", "refresh_token"]
@@ -53,9 +53,7 @@ def test_it_says_which_grants_it_registered_and_a_device_needs_no_redirect(agent
 
 
 @pytest.mark.parametrize(("members", "error"), BAD)
-def test_it_refuses_what_cannot_be_trusted(
-    agent: Agent, members: dict[str, Any], error: str
-) -> None:
+def test_it_refuses_what_cannot_be_trusted(agent, members, error):
     said = {"client_name": "Callsheet", "redirect_uris": [CALLBACK], **members}
     answer = agent.register(**said)
     assert answer.status_code == 400
@@ -63,7 +61,7 @@ def test_it_refuses_what_cannot_be_trusted(
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b'"\\ud800"', b"x" * 70_000])
-def test_it_refuses_what_is_not_a_json_object(agent: Agent, content: bytes) -> None:
+def test_it_refuses_what_is_not_a_json_object(agent, content):
     answer: httpx.Response = agent.http.post("/api/oauth/register", content=content)
     assert answer.status_code == 400
     assert error_of(answer) == METADATA

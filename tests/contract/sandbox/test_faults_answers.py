@@ -38,16 +38,7 @@ REFUSALS: list[tuple[str, dict[str, Any], int, str, bool, bool]] = [
 
 
 @pytest.mark.parametrize(("do", "told", "status", "code", "retryable", "acts"), REFUSALS)
-def test_it_refuses_in_the_envelope(
-    instant: Any,
-    plan: Any,
-    do: str,
-    told: dict[str, Any],
-    status: int,
-    code: str,
-    retryable: bool,
-    acts: bool,
-) -> None:
+def test_it_refuses_in_the_envelope(instant, plan, do, told, status, code, retryable, acts):
     plan("create", do, **told)
     answer = create(instant)
     said = answer.json()
@@ -61,20 +52,18 @@ def test_it_refuses_in_the_envelope(
 
 @pytest.mark.parametrize("said", [7, 0.5, -3, 10**9, "soon"])
 @pytest.mark.parametrize("do", ["limited", "error-before"])
-def test_it_says_when_to_come_back_as_it_is_told(
-    instant: Any, plan: Any, do: str, said: object
-) -> None:
+def test_it_says_when_to_come_back_as_it_is_told(instant, plan, do, said):
     plan("create", do, retry_after=said)
     assert create(instant).headers["retry-after"] == str(said)
 
 
-def test_it_says_when_to_come_back_as_a_date(instant: Any, plan: Any) -> None:
+def test_it_says_when_to_come_back_as_a_date(instant, plan):
     plan("create", "limited", retry_after_date=3600)
     moment = parsedate_to_datetime(create(instant).headers["retry-after"])
     assert abs(moment.timestamp() - time.time() - 3600) < 300
 
 
-def test_its_clock_may_be_wrong(instant: Any, plan: Any) -> None:
+def test_its_clock_may_be_wrong(instant, plan):
     plan("create", "limited", retry_after_date=60, clock_skew=86400)
     with Line(instant.ready) as line:
         line.ask("POST", "/api/v1/videos", {"tool": "explainer"})
@@ -100,9 +89,7 @@ def test_its_clock_may_be_wrong(instant: Any, plan: Any) -> None:
         ("gzip-lie", {}, 202, "application/json", True),
     ],
 )
-def test_what_it_says_is_no_json(
-    instant: Any, plan: Any, do: str, told: dict[str, Any], status: int, kind: str, acts: bool
-) -> None:
+def test_what_it_says_is_no_json(instant, plan, do, told, status, kind, acts):
     plan("create", do, **told)
     key = f"nojson_{secrets.token_hex(6)}"
     said = {"tool": "explainer", "duration_seconds": 5, "idempotency_key": key}
@@ -115,14 +102,14 @@ def test_what_it_says_is_no_json(
         httpx.Response(200, headers=answer.headers, content=raw).json()
 
 
-def test_it_refuses_a_login_as_oauth_does(instant: Any, anyone: httpx.Client, plan: Any) -> None:
+def test_it_refuses_a_login_as_oauth_does(instant, anyone, plan):
     plan("token", "status", status=400, code="slow_down", message="Wait longer.")
     answer = anyone.post(f"{instant.ready['auth_url']}/api/oauth/token", data={})
     assert answer.status_code == 400
     assert answer.json() == {"error": "slow_down", "error_description": "Wait longer."}
 
 
-def test_it_leads_elsewhere(instant: Any, plan: Any) -> None:
+def test_it_leads_elsewhere(instant, plan):
     plan("create", "redirect")
     answer = create(instant)
     assert (answer.status_code, answer.extensions["acted"]) == (307, False)
@@ -135,9 +122,7 @@ def test_it_leads_elsewhere(instant: Any, plan: Any) -> None:
     ("do", "told", "status", "names"),
     [("shapeless", {}, 202, False), ("restatus", {"status": 200}, 200, True)],
 )
-def test_a_success_lacks_everything_or_is_another(
-    instant: Any, plan: Any, do: str, told: dict[str, int], status: int, names: bool
-) -> None:
+def test_a_success_lacks_everything_or_is_another(instant, plan, do, told, status, names):
     plan("create", do, **told)
     answer = create(instant)
     assert (answer.status_code, answer.extensions["acted"]) == (status, True)
@@ -145,7 +130,7 @@ def test_a_success_lacks_everything_or_is_another(
     assert answer.json()["meta"]["request_id"]
 
 
-def test_it_changes_members(instant: Any, plan: Any) -> None:
+def test_it_changes_members(instant, plan):
     video = instant.create()
     plan(
         "get", "rewrite",
@@ -159,7 +144,7 @@ def test_it_changes_members(instant: Any, plan: Any) -> None:
     assert set(said["fields"]) == {"benefits"}
 
 
-def test_it_forgets_a_key(instant: Any, plan: Any) -> None:
+def test_it_forgets_a_key(instant, plan):
     plan("create", "forget-key", nth=3)
     key = f"forgotten_{secrets.token_hex(6)}"
     videos = [create(instant, key).json()["data"]["id"] for _ in range(4)]
@@ -168,7 +153,7 @@ def test_it_forgets_a_key(instant: Any, plan: Any) -> None:
     assert set(reserved) == {videos[0], videos[2]}
 
 
-def test_it_confuses_caption_formats(instant: Any, plan: Any) -> None:
+def test_it_confuses_caption_formats(instant, plan):
     video = instant.create()
     instant.wait(video)
     plan("captions", "wrong-format", nth="1-2")
@@ -178,7 +163,7 @@ def test_it_confuses_caption_formats(instant: Any, plan: Any) -> None:
     assert said == [True, False, False, True]
 
 
-def test_it_compresses_unasked(instant: Any, plan: Any) -> None:
+def test_it_compresses_unasked(instant, plan):
     plan("tools", "gzip")
     with instant.client.stream("GET", "/tools", headers={"accept-encoding": "identity"}) as answer:
         raw = b"".join(answer.iter_raw())
@@ -187,7 +172,7 @@ def test_it_compresses_unasked(instant: Any, plan: Any) -> None:
 
 
 @pytest.mark.parametrize("close", [False, True])
-def test_it_answers_whole_without_a_length(instant: Any, plan: Any, close: bool) -> None:
+def test_it_answers_whole_without_a_length(instant, plan, close):
     plan("tools", "no-length", close=close)
     answer = instant.client.get("/tools")
     assert "content-length" not in answer.headers
@@ -196,7 +181,7 @@ def test_it_answers_whole_without_a_length(instant: Any, plan: Any, close: bool)
 
 
 @pytest.mark.merge
-def test_nothing_can_go_wrong_that_does_not_happen(instant: Any, plan: Any) -> None:
+def test_nothing_can_go_wrong_that_does_not_happen(instant, plan):
     """Every kind on the list strikes, and the sandbox outlives it."""
     address = instant.door("faults")
     listed = instant.client.get(f"{address}/kinds").json()

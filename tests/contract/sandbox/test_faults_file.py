@@ -22,7 +22,7 @@ def true(anyone: httpx.Client, url: str) -> httpx.Response:
     return anyone.get(url)
 
 
-def test_its_address_has_expired(anyone: httpx.Client, plan: Any, url: str) -> None:
+def test_its_address_has_expired(anyone, plan, url):
     plan("file", "expired", nth=1)
     first, second = anyone.get(url), anyone.get(url)
     assert first.status_code == 403
@@ -30,9 +30,7 @@ def test_its_address_has_expired(anyone: httpx.Client, plan: Any, url: str) -> N
     assert second.status_code == 200
 
 
-def test_it_is_damaged_or_no_player_opens_it(
-    anyone: httpx.Client, plan: Any, url: str, true: httpx.Response
-) -> None:
+def test_it_is_damaged_or_no_player_opens_it(anyone, plan, url, true):
     plan("file", "corrupt", bytes=7, nth=1)
     plan("file", "no-moov", nth=2)
     damaged, unplayable = anyone.get(url), anyone.get(url)
@@ -47,9 +45,7 @@ def test_it_is_damaged_or_no_player_opens_it(
 
 
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
-def test_it_is_shorter_than_the_truth(
-    anyone: httpx.Client, plan: Any, url: str, true: httpx.Response, framing: str
-) -> None:
+def test_it_is_shorter_than_the_truth(anyone, plan, url, true, framing):
     plan("file", "truncated", framing=framing)
     answer = anyone.get(url)
     half = true.content[: len(true.content) // 2]
@@ -67,16 +63,7 @@ def test_it_is_shorter_than_the_truth(
         ("etag-changed", {}, 206, 100),
     ],
 )
-def test_a_range_is_not_what_was_asked_for(
-    anyone: httpx.Client,
-    plan: Any,
-    url: str,
-    true: httpx.Response,
-    do: str,
-    told: dict[str, int],
-    status: int,
-    begin: int,
-) -> None:
+def test_a_range_is_not_what_was_asked_for(anyone, plan, url, true, do, told, status, begin):
     plan("file", do, **told)
     etag = true.headers["etag"]
     asked = {"range": "bytes=100-", "if-range": etag}
@@ -88,7 +75,7 @@ def test_a_range_is_not_what_was_asked_for(
         assert answer.headers["content-range"].startswith("bytes 110-")
 
 
-def test_it_is_the_video_from_before(instant: Any, anyone: httpx.Client, plan: Any) -> None:
+def test_it_is_the_video_from_before(instant, anyone, plan):
     video = instant.create()
     videos = []
     for _ in range(2):
@@ -100,7 +87,7 @@ def test_it_is_the_video_from_before(instant: Any, anyone: httpx.Client, plan: A
     assert [anyone.get(url).content for _ in range(2)] == videos
 
 
-def test_it_is_called_compressed(instant: Any, plan: Any, url: str, true: httpx.Response) -> None:
+def test_it_is_called_compressed(instant, plan, url, true):
     plan("file", "gzip-lie")
     with instant.client.stream("GET", url) as answer:
         raw = b"".join(answer.iter_raw())
@@ -111,9 +98,7 @@ def test_it_is_called_compressed(instant: Any, plan: Any, url: str, true: httpx.
     ("do", "kind", "begin"),
     [("html", "text/html", b"<"), ("xml", "application/xml", b"<"), ("empty", "video/mp4", b"")],
 )
-def test_it_is_a_page_that_says_sorry_or_nothing(
-    anyone: httpx.Client, plan: Any, url: str, do: str, kind: str, begin: bytes
-) -> None:
+def test_it_is_a_page_that_says_sorry_or_nothing(anyone, plan, url, do, kind, begin):
     plan("file", do)
     answer = anyone.get(url)
     assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
@@ -122,9 +107,7 @@ def test_it_is_a_page_that_says_sorry_or_nothing(
 
 
 @pytest.mark.parametrize(("do", "end"), [("cut-body", "closed"), ("reset-midway", "reset")])
-def test_it_breaks_off(
-    instant: Any, plan: Any, url: str, true: httpx.Response, do: str, end: str
-) -> None:
+def test_it_breaks_off(instant, plan, url, true, do, end):
     plan("file", do)
     with Line(instant.ready) as line:
         line.ask("GET", httpx.URL(url).raw_path.decode())
@@ -135,9 +118,7 @@ def test_it_breaks_off(
     assert int(heard.header("content-length") or 0) == len(true.content) > len(heard.body)
 
 
-def test_it_can_be_had_after_all(
-    anyone: httpx.Client, plan: Any, url: str, true: httpx.Response
-) -> None:
+def test_it_can_be_had_after_all(anyone, plan, url, true):
     """A transfer that broke off goes on where it stopped."""
     plan("file", "cut-body", nth=1)
     had = b""

@@ -33,16 +33,14 @@ def struck_calls(running: Any, path: str = "/tools") -> list[int]:
         ({"chance": 1}, [1, 2, 3, 4, 5, 6, 7, 8]),
     ],
 )
-def test_it_strikes_the_calls_it_says(
-    instant: Any, plan: Any, which: dict[str, Any], calls: list[int]
-) -> None:
+def test_it_strikes_the_calls_it_says(instant, plan, which, calls):
     instant.client.get("/tools")
     plan("tools", "status", status=503, **which)
     assert struck_calls(instant) == calls
     assert [(one["calls"], one["struck"]) for one in listed(instant)] == [(8, len(calls))]
 
 
-def test_the_same_seed_strikes_the_same_calls(instant: Any, plan: Any) -> None:
+def test_the_same_seed_strikes_the_same_calls(instant, plan):
     seen = []
     for seed in (7, 7, 8):
         plan("tools", "status", status=503, chance=0.5, seed=seed)
@@ -52,7 +50,7 @@ def test_the_same_seed_strikes_the_same_calls(instant: Any, plan: Any) -> None:
     assert 0 < len(seen[0]) < 8
 
 
-def test_each_video_can_be_counted_by_itself(instant: Any, plan: Any) -> None:
+def test_each_video_can_be_counted_by_itself(instant, plan):
     videos = [instant.create(), instant.create()]
     plan("get", "status", status=404, nth=1, per="video")
     for video in videos:
@@ -68,7 +66,7 @@ def test_each_video_can_be_counted_by_itself(instant: Any, plan: Any) -> None:
         assert instant.events(second.json()["data"]["id"])[0] == "reserve"
 
 
-def test_the_first_planned_wins_and_all_count(instant: Any, plan: Any) -> None:
+def test_the_first_planned_wins_and_all_count(instant, plan):
     plan("*", "status", status=418, nth=2)
     plan("tools", "status", status=503, nth="2-3")
     seen = [instant.client.get("/tools").status_code for _ in range(4)]
@@ -76,7 +74,7 @@ def test_the_first_planned_wins_and_all_count(instant: Any, plan: Any) -> None:
     assert [(one["calls"], one["struck"]) for one in listed(instant)] == [(4, 1), (4, 1)]
 
 
-def test_any_operation_is_struck_but_the_doors_of_the_sandbox(instant: Any, plan: Any) -> None:
+def test_any_operation_is_struck_but_the_doors_of_the_sandbox(instant, plan):
     plan("*", "status", status=503)
     base = instant.ready["auth_url"]
     paths = ["/tools", "/credits", "/videos", "/videos/vid_none", f"{base}/files/vid_none.mp4"]
@@ -86,7 +84,7 @@ def test_any_operation_is_struck_but_the_doors_of_the_sandbox(instant: Any, plan
     assert instant.charges() is not None
 
 
-def test_it_keeps_a_log_of_what_struck(instant: Any, plan: Any) -> None:
+def test_it_keeps_a_log_of_what_struck(instant, plan):
     before = len(instant.client.get(door(instant, "/log")).json())
     video = instant.create()
     plan("get", "status", status=503, nth=2)
@@ -104,7 +102,7 @@ def test_it_keeps_a_log_of_what_struck(instant: Any, plan: Any) -> None:
     assert len(instant.client.get(door(instant, "/log")).json()) == before + 2
 
 
-def test_a_plan_can_be_taken_back(instant: Any, plan: Any) -> None:
+def test_a_plan_can_be_taken_back(instant, plan):
     first = plan("tools", "status", status=503)
     plan("credits", "status", status=503)
     assert instant.client.get("/tools").status_code == 503
@@ -146,9 +144,7 @@ BAD: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("entry", "sentence"), BAD)
-def test_a_bad_entry_is_named_and_nothing_is_planned(
-    instant: Any, plan: Any, entry: Any, sentence: str
-) -> None:
+def test_a_bad_entry_is_named_and_nothing_is_planned(instant, plan, entry, sentence):
     good = {"on": "tools", "do": "status", "status": 503}
     answer: httpx.Response = instant.client.post(door(instant), json=[good, entry])
     error = answer.json()["error"]
@@ -159,7 +155,7 @@ def test_a_bad_entry_is_named_and_nothing_is_planned(
     assert listed(instant) == []
 
 
-def test_it_lists_every_kind_with_a_sentence_and_takes_json_alone(instant: Any) -> None:
+def test_it_lists_every_kind_with_a_sentence_and_takes_json_alone(instant):
     assert instant.client.post(door(instant), content=b"[[faults]]").status_code == 400
     kinds = instant.client.get(door(instant, "/kinds")).json()
     named = [(kind["on"], kind["do"]) for kind in kinds]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -27,9 +25,7 @@ JSON = json.dumps({"faults": [{"on": "tools", "nth": [2, 3], "do": "status", "st
 
 
 @pytest.mark.parametrize(("name", "text"), [("faults.toml", TOML), ("faults.json", JSON)])
-def test_a_script_is_planned_from_the_start(
-    start: Any, tmp_path: Path, name: str, text: str
-) -> None:
+def test_a_script_is_planned_from_the_start(start, tmp_path, name, text):
     script = tmp_path / name
     script.write_text(text)
     running = start("--render", "instant", "--script", str(script), state=tmp_path / "state")
@@ -45,9 +41,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("name", "text", "sentence"), BAD)
-def test_a_bad_script_is_refused_in_a_sentence(
-    tmp_path: Path, name: str, text: str | None, sentence: str
-) -> None:
+def test_a_bad_script_is_refused_in_a_sentence(tmp_path, name, text, sentence):
     if text is not None:
         (tmp_path / name).write_text(text)
     words = ["--port", "0", "--state", str(tmp_path / "state"), "--script", str(tmp_path / name)]
@@ -59,9 +53,7 @@ def test_a_bad_script_is_refused_in_a_sentence(
 
 
 @pytest.mark.parametrize(("do", "acts"), [("crash-before", False), ("crash-after", True)])
-def test_the_service_goes_down_and_comes_back(
-    start: Any, tmp_path: Path, do: str, acts: bool
-) -> None:
+def test_the_service_goes_down_and_comes_back(start, tmp_path, do, acts):
     running = start("--render", "instant")
     running.client.post(running.door("faults"), json={"on": "create", "do": do})
     said = {"tool": "explainer", "duration_seconds": 5, "idempotency_key": "crash"}

@@ -14,7 +14,7 @@ def post(running: Any, **body: Any) -> httpx.Response:
     return running.post("/videos", **{**GOOD, **body})
 
 
-def test_the_charge_is_the_estimate_which_reserves_nothing(instant: Any) -> None:
+def test_the_charge_is_the_estimate_which_reserves_nothing(instant):
     before, charges = instant.credits(), instant.charges()
     quoted = instant.post("/videos/estimate", **GOOD).json()["data"]["credits"]
     assert instant.charges() == charges
@@ -24,7 +24,7 @@ def test_the_charge_is_the_estimate_which_reserves_nothing(instant: Any) -> None
     assert instant.credits()["balance"] == before["balance"] - quoted
 
 
-def test_a_key_is_for_one_body_and_one_video_though_that_is_deleted(instant: Any) -> None:
+def test_a_key_is_for_one_body_and_one_video_though_that_is_deleted(instant):
     assert post(instant).json()["data"]["id"] != post(instant).json()["data"]["id"]
     post(instant, idempotency_key="mine")
     answer = post(instant, idempotency_key="mine", title="another")
@@ -36,7 +36,7 @@ def test_a_key_is_for_one_body_and_one_video_though_that_is_deleted(instant: Any
     assert instant.events(video).count("reserve") == 1
 
 
-async def test_identical_requests_at_once_make_one_video(slow: Any) -> None:
+async def test_identical_requests_at_once_make_one_video(slow):
     headers = {"authorization": f"Bearer {slow.ready['api_key']}"}
     body = {**GOOD, "idempotency_key": "race"}
     async with httpx.AsyncClient(base_url=slow.ready["base_url"], headers=headers) as client:
@@ -47,9 +47,7 @@ async def test_identical_requests_at_once_make_one_video(slow: Any) -> None:
     assert [entry["event"] for entry in raced] == ["reserve"]
 
 
-def test_a_draft_costs_nothing_until_it_is_generated_and_each_generate_is_paid(
-    instant: Any,
-) -> None:
+def test_a_draft_costs_nothing_until_it_is_generated_and_each_generate_is_paid(instant):
     answer = post(instant, start_generation=False)
     video = answer.json()["data"]["id"]
     assert (answer.status_code, answer.json()["data"]["status"]) == (202, "draft")
@@ -62,14 +60,14 @@ def test_a_draft_costs_nothing_until_it_is_generated_and_each_generate_is_paid(
     assert instant.events(video) == ["reserve", "charge"] * 2
 
 
-def test_a_running_render_is_not_started_twice(slow: Any) -> None:
+def test_a_running_render_is_not_started_twice(slow):
     video = slow.create()
     answer = slow.post(f"/videos/{video}/generate")
     assert (answer.status_code, answer.json()["error"]["retryable"]) == (409, False)
     assert slow.events(video) == ["reserve"]
 
 
-def test_cancelling_releases_the_credits_once(slow: Any) -> None:
+def test_cancelling_releases_the_credits_once(slow):
     before = slow.credits()
     video = slow.create()
     assert slow.credits()["reserved"] == before["reserved"] + slow.get(video)["credits_reserved"]
@@ -84,7 +82,7 @@ def test_cancelling_releases_the_credits_once(slow: Any) -> None:
     assert slow.credits() == before
 
 
-def test_a_failed_render_releases_the_credits(start: Any) -> None:
+def test_a_failed_render_releases_the_credits(start):
     running = start("--time-scale", "1000", env={"IMAGEIO_FFMPEG_EXE": "/bin/false"})
     video = running.create()
     failed = running.wait(video, "failed")
@@ -94,7 +92,7 @@ def test_a_failed_render_releases_the_credits(start: Any) -> None:
     assert running.client.get(f"/videos/{video}/download").status_code == 409
 
 
-def test_it_refuses_what_the_balance_does_not_cover(start: Any) -> None:
+def test_it_refuses_what_the_balance_does_not_cover(start):
     running = start("--time-scale", "0.5", "--credits", "30")
     first = post(running, idempotency_key="a")
     answer = post(running, idempotency_key="b")

@@ -7,11 +7,7 @@ import io
 from typing import Any
 
 import av
-import httpx
 import pytest
-
-from tests.contract.sandbox.receiver import receiving
-from tests.contract.sandbox.subscription import subscribe
 
 SCRIPT = {
     "scenes": [
@@ -57,7 +53,7 @@ def made(real: Any) -> tuple[str, dict[str, Any], VideoFile]:
 
 
 @pytest.mark.merge
-def test_a_scene_is_made_anew_and_the_others_stay_to_the_last_bit(real: Any, made: Any) -> None:
+def test_a_scene_is_made_anew_and_the_others_stay_to_the_last_bit(real, made):
     video, seen, _ = made
     before = VideoFile(real.file(video))
     first, second, third = seen["scenes"]
@@ -73,12 +69,12 @@ def test_a_scene_is_made_anew_and_the_others_stay_to_the_last_bit(real: Any, mad
 
 
 @pytest.mark.parametrize("n", ["0", "4", "-1", "one", "99999999999"])
-def test_there_is_no_such_scene(real: Any, made: Any, n: str) -> None:
+def test_there_is_no_such_scene(real, made, n):
     answer = real.client.post(f"/videos/{made[0]}/scenes/{n}/regenerate")
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
 
 
-def test_another_voice_is_heard_and_the_pictures_stay(real: Any, made: Any) -> None:
+def test_another_voice_is_heard_and_the_pictures_stay(real, made):
     video = made[0]
     before = VideoFile(real.file(video))
     idle = real.data(f"/videos/{video}/voice")
@@ -93,7 +89,7 @@ def test_another_voice_is_heard_and_the_pictures_stay(real: Any, made: Any) -> N
     assert shown["voice_id"] == "voice-birch"
 
 
-def test_an_export_takes_edits_of_captions_and_the_scenes_there_are(real: Any, made: Any) -> None:
+def test_an_export_takes_edits_of_captions_and_the_scenes_there_are(real, made):
     video = made[0]
     words = real.client.get(f"/videos/{video}/captions").text
     before = VideoFile(real.file(video))
@@ -106,9 +102,7 @@ def test_an_export_takes_edits_of_captions_and_the_scenes_there_are(real: Any, m
     assert real.client.get(f"/videos/{video}/captions").text == words
 
 
-def test_past_exports_are_listed_with_the_fingerprint_of_their_video(
-    real: Any, anyone: httpx.Client
-) -> None:
+def test_past_exports_are_listed_with_the_fingerprint_of_their_video(real, anyone):
     video = real.create(duration_seconds=1)
     first = real.url(video)
     remake(real, video, "renders")
@@ -129,7 +123,7 @@ PATHS = [("scenes/1/regenerate", {}), ("voice", {"voice_id": "v"}), ("renders", 
 
 
 @pytest.mark.parametrize(("path", "body"), PATHS)
-def test_a_video_without_a_video_cannot_be_made_again(slow: Any, path: str, body: Any) -> None:
+def test_a_video_without_a_video_cannot_be_made_again(slow, path, body):
     draft = slow.create(start_generation=False)
     answer = slow.client.post(f"/videos/{draft}/{path}", json=body)
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "not_finished")
@@ -139,9 +133,7 @@ def test_a_video_without_a_video_cannot_be_made_again(slow: Any, path: str, body
 
 
 @pytest.mark.parametrize(("path", "body"), PATHS)
-def test_each_is_paid_by_itself_and_differs_in_instant_videos_too(
-    instant: Any, path: str, body: Any
-) -> None:
+def test_each_is_paid_by_itself_and_differs_in_instant_videos_too(instant, path, body):
     video = instant.create()
     charged = instant.wait(video)["credits_charged"]
     before = instant.client.get(instant.url(video)).headers["etag"]
@@ -156,27 +148,7 @@ def test_each_is_paid_by_itself_and_differs_in_instant_videos_too(
     assert instant.client.get(instant.url(video)).headers["etag"] != before
 
 
-@pytest.mark.merge
-def test_every_finished_render_is_told_of(hooked: Any) -> None:
-    with receiving() as receiver:
-        webhook = subscribe(hooked, receiver.url)
-        clip = {"clip": "c.mov", "script": "Say this."}
-        video = hooked.client.post("/videos/talking-avatar", json=clip).json()["data"]["id"]
-        for path, body in (("generate", {}), *PATHS):
-            hooked.wait(video)
-            hooked.client.post(f"/videos/{video}/{path}", json=body)
-        hooked.wait(video)
-        told = [one.said["data"] for one in receiver.wait(5)]
-        webhook.delete()
-    assert {one["id"] for one in told} == {video}
-    assert {one["status"] for one in told} == {"completed"}
-    kinds = {one["render"]: one["render_kind"] for one in told}
-    assert kinds == {1: "generate", 2: "generate", 3: "scene", 4: "voice", 5: "export"}
-
-
-def test_a_remake_under_way_blocks_the_download_and_can_be_cancelled(
-    begin: Any, tmp_path: Any
-) -> None:
+def test_a_remake_under_way_blocks_the_download_and_can_be_cancelled(begin, tmp_path):
     first = begin("--render", "instant", state=tmp_path)
     video = first.create()
     first.wait(video)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-from pathlib import Path
 from typing import Any
 
 import av
@@ -21,7 +20,7 @@ def faulty(begin: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return begin("--render", "instant", state=tmp_path_factory.mktemp("render_faults"))
 
 
-def test_a_render_fails_with_a_reason_and_costs_nothing(faulty: Any) -> None:
+def test_a_render_fails_with_a_reason_and_costs_nothing(faulty):
     plan(faulty, "fail", message="The scene could not be lit.")
     video = faulty.create()
     failed = faulty.wait(video, "failed")
@@ -34,7 +33,7 @@ def test_a_render_fails_with_a_reason_and_costs_nothing(faulty: Any) -> None:
     assert faulty.wait(video)["failure_reason"] is None
 
 
-def test_a_remake_that_fails_leaves_the_earlier_video_to_begin_with(faulty: Any) -> None:
+def test_a_remake_that_fails_leaves_the_earlier_video_to_begin_with(faulty):
     video = faulty.create()
     faulty.wait(video)
     plan(faulty, "fail")
@@ -47,7 +46,7 @@ def test_a_remake_that_fails_leaves_the_earlier_video_to_begin_with(faulty: Any)
     assert faulty.client.get(f"/videos/{video}/download").status_code == 200
 
 
-def test_a_video_is_damaged_and_its_fingerprint_is_that_of_the_damaged_file(faulty: Any) -> None:
+def test_a_video_is_damaged_and_its_fingerprint_is_that_of_the_damaged_file(faulty):
     plan(faulty, "corrupt")
     video, good = faulty.create(), faulty.create()
     videos = [faulty.file(one) for one in (video, good)]
@@ -59,7 +58,7 @@ def test_a_video_is_damaged_and_its_fingerprint_is_that_of_the_damaged_file(faul
     assert render["bytes"] == len(videos[0])
 
 
-def test_a_late_render_says_how_late_it_is(faulty: Any) -> None:
+def test_a_late_render_says_how_late_it_is(faulty):
     plan(faulty, "slow", seconds=3600)
     video = faulty.create()
     on_time = faulty.create()
@@ -70,9 +69,7 @@ def test_a_late_render_says_how_late_it_is(faulty: Any) -> None:
     assert faulty.client.post(f"/videos/{video}/cancel").status_code == 200
 
 
-def test_a_render_that_never_ends_does_not_end_with_a_restart_either(
-    start: Any, tmp_path: Path
-) -> None:
+def test_a_render_that_never_ends_does_not_end_with_a_restart_either(start, tmp_path):
     first = start("--render", "instant", state=tmp_path)
     plan(first, "never")
     stuck = first.create()

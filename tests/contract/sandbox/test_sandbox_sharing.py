@@ -6,7 +6,6 @@ import re
 import time
 from typing import Any
 
-import httpx
 import pytest
 
 
@@ -24,7 +23,7 @@ def share(running: Any, video: str) -> dict[str, Any]:
 
 
 @pytest.mark.merge
-def test_a_link_leads_anyone_to_the_video_and_ends(brief: Any, anyone: httpx.Client) -> None:
+def test_a_link_leads_anyone_to_the_video_and_ends(brief, anyone):
     video = brief.create(title="<b>Spring & tea</b>")
     brief.wait(video)
     link = share(brief, video)
@@ -46,8 +45,8 @@ def test_a_link_leads_anyone_to_the_video_and_ends(brief: Any, anyone: httpx.Cli
 
 
 def test_a_link_is_good_for_days_unless_the_video_is_deleted_or_it_is_made_up(
-    instant: Any, slow: Any, anyone: httpx.Client
-) -> None:
+    instant, slow, anyone
+):
     video = instant.create()
     instant.wait(video)
     link = share(instant, video)
@@ -60,7 +59,7 @@ def test_a_link_is_good_for_days_unless_the_video_is_deleted_or_it_is_made_up(
     assert slow.client.post(f"/videos/{slow.create()}/share-link").status_code == 409
 
 
-def test_a_report_with_a_reason_is_kept(instant: Any) -> None:
+def test_a_report_with_a_reason_is_kept(instant):
     video = instant.create(start_generation=False)
     said = {"reason": "It shows a face", "details": "At second three."}
     told = instant.post(f"/videos/{video}/report", **said).json()["data"]

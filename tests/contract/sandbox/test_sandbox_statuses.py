@@ -36,7 +36,7 @@ def error_of(answer: httpx.Response) -> dict[str, Any]:
     return dict(said["error"])
 
 
-def test_refusals_without_a_route_are_enveloped_too_and_other_methods_named(instant: Any) -> None:
+def test_refusals_without_a_route_are_enveloped_too_and_other_methods_named(instant):
     assert error_of(instant.client.get("/nowhere"))["code"] == "not_found"
     answer = instant.client.put("/videos/vid_x")
     assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET, PATCH")
@@ -45,9 +45,7 @@ def test_refusals_without_a_route_are_enveloped_too_and_other_methods_named(inst
 
 @pytest.mark.parametrize(("body", "named"), BAD)
 @pytest.mark.parametrize("path", ["/videos", "/videos/estimate"])
-def test_it_refuses_a_bad_brief_and_names_the_field(
-    instant: Any, path: str, body: dict[str, Any], named: str
-) -> None:
+def test_it_refuses_a_bad_brief_and_names_the_field(instant, path, body, named):
     answer = instant.client.post(path, json=body)
     assert answer.status_code == 400
     assert named in error_of(answer)["message"]
@@ -59,13 +57,13 @@ def test_it_refuses_a_bad_brief_and_names_the_field(
                 b'{"a":' * 5000 + b"1" + b"}" * 5000],
     ids=len,
 )  # fmt: skip
-def test_it_refuses_what_is_not_a_json_object_to_be_kept(instant: Any, content: bytes) -> None:
+def test_it_refuses_what_is_not_a_json_object_to_be_kept(instant, content):
     answer = instant.client.post("/videos", content=content)
     assert answer.status_code == 400
     error_of(answer)
 
 
-def test_it_shows_everything_that_was_asked_for(instant: Any) -> None:
+def test_it_shows_everything_that_was_asked_for(instant):
     asked = {**GOOD, "title": "Été", "topic": "Spring", "mode": "hybrid", "style": "cinematic",
              "character_id": 7, "voice_id": "v", "music_id": "m", "caption_style": "bold",
              "aspect_ratio": "1:1", "language": "fr-CA", "video_model": "x",
@@ -74,7 +72,7 @@ def test_it_shows_everything_that_was_asked_for(instant: Any) -> None:
     assert asked.items() <= shown.items()
 
 
-def test_it_says_how_long_to_wait(slow: Any) -> None:
+def test_it_says_how_long_to_wait(slow):
     said = slow.post("/videos", **GOOD).json()
     assert (said["error"], said["data"]["status"]) == (None, "generating")
     assert said["meta"]["request_id"].startswith("req_")
@@ -82,7 +80,7 @@ def test_it_says_how_long_to_wait(slow: Any) -> None:
     assert slow.get(said["data"]["id"])["progress"] < 10
 
 
-def test_it_pages_through_the_list_newest_first(instant: Any) -> None:
+def test_it_pages_through_the_list_newest_first(instant):
     made = [instant.create(title=f"page {n}") for n in range(5)]
     seen: list[str] = []
     cursor = None
@@ -95,7 +93,7 @@ def test_it_pages_through_the_list_newest_first(instant: Any) -> None:
     assert seen[:5] == made[::-1]
 
 
-def test_it_lists_one_status_alone_and_refuses_a_page_that_cannot_be(slow: Any) -> None:
+def test_it_lists_one_status_alone_and_refuses_a_page_that_cannot_be(slow):
     kept = slow.create(start_generation=False)
     slow.create()
     drafts = slow.client.get("/videos", params={"status": "draft", "colour": "red"}).json()["data"]
@@ -105,7 +103,7 @@ def test_it_lists_one_status_alone_and_refuses_a_page_that_cannot_be(slow: Any) 
         assert slow.client.get(f"/videos?{query}").status_code == 400
 
 
-def test_every_key_may_ask_whose_it_is(instant: Any, anyone: httpx.Client) -> None:
+def test_every_key_may_ask_whose_it_is(instant, anyone):
     for scope, key in instant.ready["keys"].items():
         headers = {"authorization": f"Bearer {key}"}
         said = instant.client.get("/me", headers=headers).json()["data"]
@@ -115,7 +113,7 @@ def test_every_key_may_ask_whose_it_is(instant: Any, anyone: httpx.Client) -> No
     assert anyone.get(f"{instant.ready['base_url']}/me").status_code == 401
 
 
-def test_a_template_is_a_request_that_can_be_made(instant: Any) -> None:
+def test_a_template_is_a_request_that_can_be_made(instant):
     templates = instant.client.get("/templates").json()["data"]["templates"]
     assert templates
     for template in templates:

@@ -37,7 +37,7 @@ def videos(quick: Any) -> list[tuple[str, dict[str, Any], bytes]]:
 
 
 @pytest.mark.merge
-def test_they_decode_with_the_right_shape_length_and_sound(videos: Any) -> None:
+def test_they_decode_with_the_right_shape_length_and_sound(videos):
     for _, order, rendered in videos:
         with av.open(io.BytesIO(rendered)) as opened:
             picture, sound = opened.streams.video[0], opened.streams.audio[0]
@@ -54,7 +54,7 @@ def test_they_decode_with_the_right_shape_length_and_sound(videos: Any) -> None:
 
 
 @pytest.mark.merge
-def test_no_two_are_alike_and_none_stands_still(videos: Any) -> None:
+def test_no_two_are_alike_and_none_stands_still(videos):
     colours, sounds = set(), set()
     for _, _, rendered in videos:
         with av.open(io.BytesIO(rendered)) as opened:
@@ -67,7 +67,7 @@ def test_no_two_are_alike_and_none_stands_still(videos: Any) -> None:
 
 
 @pytest.mark.parametrize("form", ["srt", "vtt"])
-def test_captions_follow_the_scenes(quick: Any, videos: Any, form: str) -> None:
+def test_captions_follow_the_scenes(quick, videos, form):
     for video, order, _ in videos:
         answer = quick.client.get(f"/videos/{video}/captions", params={"format": form})
         kind = {"srt": "application/x-subrip", "vtt": "text/vtt"}[form]
@@ -83,9 +83,7 @@ def test_captions_follow_the_scenes(quick: Any, videos: Any, form: str) -> None:
     assert "A sign at the road's end" in text
 
 
-def test_captions_are_srt_unless_asked_otherwise_and_come_with_the_video(
-    quick: Any, slow: Any, videos: Any
-) -> None:
+def test_captions_are_srt_unless_asked_otherwise_and_come_with_the_video(quick, slow, videos):
     text = quick.client.get(f"/videos/{videos[0][0]}/captions").text
     assert text.startswith("1\n00:00:00,000 --> ")
     odd = quick.client.get(f"/videos/{videos[0][0]}/captions", params={"format": "doc"})
@@ -94,7 +92,7 @@ def test_captions_are_srt_unless_asked_otherwise_and_come_with_the_video(
     assert (early.status_code, early.json()["error"]["retryable"]) == (400, False)
 
 
-def test_an_edit_takes_effect_at_the_next_generate(quick: Any) -> None:
+def test_an_edit_takes_effect_at_the_next_generate(quick):
     video = quick.create(duration_seconds=1)
     quick.wait(video)
     before = quick.client.get(f"/videos/{video}/captions").text

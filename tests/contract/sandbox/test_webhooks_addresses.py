@@ -43,7 +43,7 @@ def create(running: Any, url: str) -> Any:
 
 
 @pytest.mark.parametrize("url", PUBLIC)
-def test_a_public_https_address_is_taken_as_it_is(instant: Any, url: str) -> None:
+def test_a_public_https_address_is_taken_as_it_is(instant, url):
     made = create(instant, url)
     assert (made.status_code, made.json()["data"]["url"]) == (201, url)
     assert instant.client.delete(f"/webhooks/{made.json()['data']['id']}").status_code == 200
@@ -52,16 +52,14 @@ def test_a_public_https_address_is_taken_as_it_is(instant: Any, url: str) -> Non
 @pytest.mark.parametrize(
     "url", [*NO_HTTPS_ADDRESS, *(f"https://{host}/hook" for host in (*LOOPBACK, *PRIVATE))]
 )
-def test_an_address_that_is_not_public_and_https_is_refused(instant: Any, url: str) -> None:
+def test_an_address_that_is_not_public_and_https_is_refused(instant, url):
     error = create(instant, url).json()["error"]
     assert (error["code"], error["retryable"]) == ("invalid_request", False)
     assert error["message"].startswith("url: must ")
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_loopback_is_open_to_tests_that_ask_for_it_and_nothing_else(
-    hooked: Any, scheme: str
-) -> None:
+def test_loopback_is_open_to_tests_that_ask_for_it_and_nothing_else(hooked, scheme):
     for host in LOOPBACK:
         made = create(hooked, f"{scheme}://{host}:8790/hook")
         assert made.status_code == 201
@@ -72,14 +70,14 @@ def test_loopback_is_open_to_tests_that_ask_for_it_and_nothing_else(
         assert create(hooked, url).status_code == 400
 
 
-def test_an_update_is_judged_like_a_create(instant: Any) -> None:
+def test_an_update_is_judged_like_a_create(instant):
     made = create(instant, "https://example.com/hook").json()["data"]
     refused = instant.client.patch(f"/webhooks/{made['id']}", json={"url": "https://10.0.0.1/"})
     assert refused.status_code == 400
     assert instant.data(f"/webhooks/{made['id']}")["url"] == made["url"]
 
 
-def test_an_address_is_judged_again_before_it_is_sent_to(start: Any) -> None:
+def test_an_address_is_judged_again_before_it_is_sent_to(start):
     with receiving() as receiver:
         first = start("--render", "instant", "--allow-loopback-webhooks")
         webhook = create(first, receiver.url).json()["data"]["id"]

@@ -12,7 +12,6 @@ import pytest
 
 from tests.contract.sandbox.receiver import (
     WITHIN,
-    Answer,
     Got,
     Handler,
     Receiver,
@@ -36,9 +35,7 @@ def seconds(stamp: str) -> float:
     return datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp()
 
 
-def test_a_finished_render_is_told_with_a_signature(
-    hooked: Any, receiver: Receiver, subscription: Subscription
-) -> None:
+def test_a_finished_render_is_told_with_a_signature(hooked, receiver, subscription):
     began = time.time()
     video = hooked.create(title="Löwen & Bären")
     got = receiver.wait(1)[0]
@@ -60,9 +57,7 @@ def test_a_finished_render_is_told_with_a_signature(
     assert (tried[0]["status"], tried[0]["next_attempt_at"]) == (200, None)
 
 
-def test_every_subscription_gets_its_own_copy_of_one_event(
-    hooked: Any, receiver: Receiver, subscription: Subscription
-) -> None:
+def test_every_subscription_gets_its_own_copy_of_one_event(hooked, receiver, subscription):
     other = subscribe(hooked, f"{receiver.url}/other")
     elsewhere = subscribe(hooked, f"{receiver.url}/elsewhere", events=["ping"])
     hooked.create()
@@ -77,18 +72,14 @@ def test_every_subscription_gets_its_own_copy_of_one_event(
 
 
 @pytest.mark.parametrize("number", [201, 299])
-def test_any_2xx_acknowledges(
-    hooked: Any, receiver: Receiver, subscription: Subscription, number: int
-) -> None:
+def test_any_2xx_acknowledges(hooked, receiver, subscription, number):
     receiver.answer = status(number)
     hooked.create()
     tried = subscription.tried(1)
     assert [(one["outcome"], one["status"]) for one in tried] == [("delivered", number)]
 
 
-def test_a_failure_is_tried_again_five_times_and_then_no_more(
-    hooked: Any, receiver: Receiver, subscription: Subscription
-) -> None:
+def test_a_failure_is_tried_again_five_times_and_then_no_more(hooked, receiver, subscription):
     receiver.answer = status(500)
     hooked.create()
     got = receiver.wait(6)
@@ -108,9 +99,7 @@ def test_a_failure_is_tried_again_five_times_and_then_no_more(
     assert subscription.pending() == []
 
 
-def test_a_retry_that_is_accepted_is_the_last(
-    hooked: Any, receiver: Receiver, subscription: Subscription
-) -> None:
+def test_a_retry_that_is_accepted_is_the_last(hooked, receiver, subscription):
     def once_refused(handler: Handler, got: Got) -> None:
         status(500 if got.header("Attempt") == "1" else 204)(handler, got)
 
@@ -148,13 +137,8 @@ def endless_headers(handler: Handler, got: Got) -> None:
     ],
 )
 def test_anything_else_is_a_failure_told_in_a_sentence(
-    hooked: Any,
-    receiver: Receiver,
-    subscription: Subscription,
-    answer: Answer,
-    number: int | None,
-    words: str,
-) -> None:
+    hooked, receiver, subscription, answer, number, words
+):
     receiver.answer = answer
     hooked.create()
     last = subscription.tried(1)[-1]
@@ -163,9 +147,7 @@ def test_anything_else_is_a_failure_told_in_a_sentence(
     assert {one.path for one in receiver.got} == {"/"}
 
 
-def test_a_body_without_end_is_not_read_to_the_end_of_patience(
-    hooked: Any, receiver: Receiver, subscription: Subscription
-) -> None:
+def test_a_body_without_end_is_not_read_to_the_end_of_patience(hooked, receiver, subscription):
     written = [0]
     gone = threading.Event()
 
@@ -186,9 +168,7 @@ def test_a_body_without_end_is_not_read_to_the_end_of_patience(
     assert written[0] < 32_000_000
 
 
-def test_a_receiver_that_hangs_fails_and_keeps_nobody_waiting(
-    hooked: Any, receiver: Receiver, subscription: Subscription
-) -> None:
+def test_a_receiver_that_hangs_fails_and_keeps_nobody_waiting(hooked, receiver, subscription):
     receiver.answer = lambda handler, got: time.sleep(WITHIN)
     hung = 40
     for _ in range(hung):
@@ -207,9 +187,7 @@ def test_a_receiver_that_hangs_fails_and_keeps_nobody_waiting(
 
 
 @pytest.mark.merge
-def test_the_last_fifty_attempts_are_listed_newest_first(
-    hooked: Any, receiver: Receiver, subscription: Subscription
-) -> None:
+def test_the_last_fifty_attempts_are_listed_newest_first(hooked, receiver, subscription):
     for _ in range(55):
         hooked.create()
     receiver.wait(55)
@@ -221,7 +199,7 @@ def test_the_last_fifty_attempts_are_listed_newest_first(
     assert len({one["id"] for one in tried}) == 50
 
 
-def test_the_vendor_part_of_the_headers_can_be_chosen(start: Any, receiver: Receiver) -> None:
+def test_the_vendor_part_of_the_headers_can_be_chosen(start, receiver):
     options = ("--render", "instant", "--allow-loopback-webhooks", "--webhook-vendor", "Acme")
     running = start(*options)
     subscribe(running, receiver.url)

@@ -34,8 +34,8 @@ def fail(subscription: Subscription, receiver: Receiver, times: int) -> None:
 
 
 def test_failures_that_come_in_after_the_twentieth_lead_to_nothing(
-    unhurried: Any, receiver: Receiver, subscription: Subscription
-) -> None:
+    unhurried, receiver, subscription
+):
     fail(subscription, receiver, 19)
     together = threading.Barrier(4)
 
@@ -54,8 +54,8 @@ def test_failures_that_come_in_after_the_twentieth_lead_to_nothing(
 
 @pytest.mark.merge
 def test_twenty_failures_in_a_row_disable_a_webhook_which_later_does_not_get_what_it_missed(
-    unhurried: Any, receiver: Receiver, subscription: Subscription
-) -> None:
+    unhurried, receiver, subscription
+):
     with receiving() as well:
         other = subscribe(unhurried, well.url)
         fail(subscription, receiver, 19)
@@ -82,8 +82,8 @@ def test_twenty_failures_in_a_row_disable_a_webhook_which_later_does_not_get_wha
 
 
 def test_one_success_begins_the_count_anew_and_pings_count_neither_way(
-    unhurried: Any, receiver: Receiver, subscription: Subscription
-) -> None:
+    unhurried, receiver, subscription
+):
     fail(subscription, receiver, 19)
     path = f"/webhooks/{subscription.id}/test"
     assert unhurried.client.post(path).json()["data"]["status"] == 500
@@ -98,9 +98,7 @@ def test_one_success_begins_the_count_anew_and_pings_count_neither_way(
     assert (shown["is_active"], shown["consecutive_failures"]) == (True, 1)
 
 
-def test_deleting_or_switching_off_stops_what_is_on_its_way(
-    unhurried: Any, receiver: Receiver, subscription: Subscription
-) -> None:
+def test_deleting_or_switching_off_stops_what_is_on_its_way(unhurried, receiver, subscription):
     other = subscribe(unhurried, receiver.url)
     fail(subscription, receiver, 2)
     other.tried(2)
@@ -113,7 +111,7 @@ def test_deleting_or_switching_off_stops_what_is_on_its_way(
 
 
 @pytest.mark.merge
-def test_a_waiting_delivery_goes_to_the_new_address(start: Any, receiver: Receiver) -> None:
+def test_a_waiting_delivery_goes_to_the_new_address(start, receiver):
     running = start(*ONE_RETRY)
     subscription = subscribe(running, f"{receiver.url}/old")
     fail(subscription, receiver, 1)
@@ -123,7 +121,7 @@ def test_a_waiting_delivery_goes_to_the_new_address(start: Any, receiver: Receiv
 
 
 @pytest.mark.merge
-def test_a_kill_in_the_middle_of_the_schedule_loses_nothing(start: Any, receiver: Receiver) -> None:
+def test_a_kill_in_the_middle_of_the_schedule_loses_nothing(start, receiver):
     first = start(*ONE_RETRY)
     subscription = subscribe(first, receiver.url)
     fail(subscription, receiver, 1)
@@ -145,7 +143,7 @@ def test_a_kill_in_the_middle_of_the_schedule_loses_nothing(start: Any, receiver
 
 
 @pytest.mark.merge
-def test_what_was_under_way_at_a_kill_is_sent_again(start: Any, receiver: Receiver) -> None:
+def test_what_was_under_way_at_a_kill_is_sent_again(start, receiver):
     first = start(*NO_RETRIES)
     subscription = subscribe(first, receiver.url)
     receiver.answer = lambda handler, got: time.sleep(WITHIN)
@@ -160,7 +158,7 @@ def test_what_was_under_way_at_a_kill_is_sent_again(start: Any, receiver: Receiv
     assert len(Subscription(again, subscription.id, "").tried(1)) == 1
 
 
-def test_it_stops_at_once_with_deliveries_under_way(start: Any, receiver: Receiver) -> None:
+def test_it_stops_at_once_with_deliveries_under_way(start, receiver):
     running = start(*NO_RETRIES)
     subscribe(running, receiver.url)
     receiver.answer = lambda handler, got: time.sleep(WITHIN)

@@ -36,9 +36,7 @@ def outcomes(tried: list[dict[str, Any]]) -> list[tuple[int, int]]:
     return [(one["attempt"], one["status"]) for one in reversed(tried)]
 
 
-def test_missing_is_sent_to_nobody(
-    hooked: Any, receiver: Receiver, subscription: Subscription
-) -> None:
+def test_missing_is_sent_to_nobody(hooked, receiver, subscription):
     lost = control(hooked)["counts"]["lost"]
     strike_once(hooked, "missing")
     hooked.wait(hooked.create(title="lost"))
@@ -49,9 +47,7 @@ def test_missing_is_sent_to_nobody(
     assert subscription.pending() == []
 
 
-def test_late_is_sent_later_once(
-    hooked: Any, receiver: Receiver, subscription: Subscription
-) -> None:
+def test_late_is_sent_later_once(hooked, receiver, subscription):
     strike_once(hooked, "late", nth="1-2", seconds=1.5)
     began = time.time()
     hooked.create(title="late")
@@ -75,15 +71,8 @@ def test_late_is_sent_later_once(
     ],
 )
 def test_two_come_for_one(
-    receiver: Receiver,
-    subscription: Subscription,
-    do: str,
-    same_id: bool,
-    same_body: bool,
-    same_signature: bool,
-    good: list[bool],
-    attempts: list[tuple[int, int]],
-) -> None:
+    receiver, subscription, do, same_id, same_body, same_signature, good, attempts
+):
     strike_once(subscription.running, do)
     subscription.running.create(title="Grüße")
     one, two = receiver.wait(2)
@@ -96,9 +85,7 @@ def test_two_come_for_one(
     assert outcomes(subscription.tried(len(attempts))) == attempts
 
 
-def test_a_ping_is_struck_by_nothing(
-    hooked: Any, receiver: Receiver, subscription: Subscription
-) -> None:
+def test_a_ping_is_struck_by_nothing(hooked, receiver, subscription):
     strike_once(hooked, "unsigned")
     hooked.client.post(f"/webhooks/{subscription.id}/test")
     assert receiver.wait(1)[0].is_signed_with(subscription.secret)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stat
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -47,7 +46,7 @@ def error_of(answer: httpx.Response) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("body", "words"), BAD_CREATES)
-def test_a_bad_create_is_refused_in_a_sentence(instant: Any, body: Any, words: str) -> None:
+def test_a_bad_create_is_refused_in_a_sentence(instant, body, words):
     refused = instant.post("/webhooks", **{**GOOD, **body})
     assert (refused.status_code, error_of(refused)["code"]) == (400, "invalid_request")
     assert words in error_of(refused)["message"]
@@ -57,7 +56,7 @@ def test_a_bad_create_is_refused_in_a_sentence(instant: Any, body: Any, words: s
 
 
 @pytest.mark.parametrize(("body", "words"), BAD_PATCHES)
-def test_a_bad_update_is_refused_and_changes_nothing(instant: Any, body: Any, words: str) -> None:
+def test_a_bad_update_is_refused_and_changes_nothing(instant, body, words):
     made = create(instant)
     refused = instant.client.patch(f"/webhooks/{made['id']}", json={"name": "new", **body})
     assert (refused.status_code, error_of(refused)["code"]) == (400, "invalid_request")
@@ -66,14 +65,14 @@ def test_a_bad_update_is_refused_and_changes_nothing(instant: Any, body: Any, wo
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'"url"', b"null", b"\xff", b'{"url": NaN}'])
-def test_what_is_not_a_json_object_is_refused(instant: Any, raw: bytes) -> None:
+def test_what_is_not_a_json_object_is_refused(instant, raw):
     made = create(instant)
     for method, path in (("POST", "/webhooks"), ("PATCH", f"/webhooks/{made['id']}")):
         refused = instant.client.request(method, path, content=raw)
         assert (refused.status_code, error_of(refused)["code"]) == (400, "invalid_request")
 
 
-def test_the_secret_is_in_the_answer_to_the_create_alone(instant: Any) -> None:
+def test_the_secret_is_in_the_answer_to_the_create_alone(instant):
     made, other = create(instant, name="Studio"), create(instant)
     assert set(made) == RECORD | {"secret"}
     assert made["id"].startswith("wh_")
@@ -93,7 +92,7 @@ def test_the_secret_is_in_the_answer_to_the_create_alone(instant: Any) -> None:
     assert set(answers[0].json()["data"]) == RECORD
 
 
-def test_secrets_are_kept_where_only_their_owner_reads(start: Any, tmp_path: Path) -> None:
+def test_secrets_are_kept_where_only_their_owner_reads(start, tmp_path):
     running = start("--render", "instant")
     secret = create(running)["secret"].encode()
     running.kill()
@@ -101,7 +100,7 @@ def test_secrets_are_kept_where_only_their_owner_reads(start: Any, tmp_path: Pat
     assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("state.*")} == {0o600}
 
 
-def test_a_webhook_is_listed_changed_and_deleted(instant: Any) -> None:
+def test_a_webhook_is_listed_changed_and_deleted(instant):
     made = create(instant, name="First")
     path = f"/webhooks/{made.pop('id')}"
     listed = instant.client.get("/webhooks").json()["data"]["webhooks"]
@@ -118,9 +117,7 @@ def test_a_webhook_is_listed_changed_and_deleted(instant: Any) -> None:
     assert instant.client.delete(path).status_code == 404
 
 
-def test_is_active_goes_off_and_on_again_and_a_kind_named_twice_is_kept_once(
-    instant: Any,
-) -> None:
+def test_is_active_goes_off_and_on_again_and_a_kind_named_twice_is_kept_once(instant):
     made = create(instant, events=["video.ready"] * 3)
     assert made["events"] == ["video.ready"]
     path = f"/webhooks/{made['id']}"
@@ -131,7 +128,7 @@ def test_is_active_goes_off_and_on_again_and_a_kind_named_twice_is_kept_once(
     assert (on["is_active"], on["disabled_at"], on["disabled_reason"]) == (True, None, None)
 
 
-def test_a_ping_is_signed_and_says_what_the_receiver_answered(hooked: Any) -> None:
+def test_a_ping_is_signed_and_says_what_the_receiver_answered(hooked):
     with receiving() as receiver:
         made = create(hooked, url=f"{receiver.url}/hook?nonce=1")
         path = f"/webhooks/{made['id']}"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import plan_sheet
 from callsheet.tasks.campaign.waits import waiting_lines
-from callsheet.tasks.sheet import Sheet
 
 ROWS = "rows:\n  - {id: a, script: Buy}\n  - {id: b, script: Kauf, language: de}\n"
 
@@ -19,18 +16,14 @@ ROWS = "rows:\n  - {id: a, script: Buy}\n  - {id: b, script: Kauf, language: de}
     [("yes", None, "yes"), ("true", "no", "no"), ("false", "auto", "auto"), ("AUTO", None, "auto"),
      ('"no"', None, "no")],
 )  # fmt: skip
-async def test_the_command_line_wins_over_what_is_written(
-    read: Callable[..., Sheet], said: str, typed: str | None, mode: str
-) -> None:
+async def test_the_command_line_wins_over_what_is_written(read, said, typed, mode):
     sheet = read(f"canary: {said}\n{ROWS}", "c.yaml")
     plan = await plan_sheet(None, sheet, RunOptions.of({"canary": typed}))
     assert plan.canary == mode
     assert waiting_lines(plan) == []
 
 
-def test_nothing_is_nothing_and_what_cannot_be_meant_is_named_with_its_line(
-    read: Callable[..., Sheet], refuse: Callable[..., list[str]]
-) -> None:
+def test_nothing_is_nothing_and_what_cannot_be_meant_is_named_with_its_line(read, refuse):
     assert read(f"canary: \n{ROWS}", "c.yaml").canary is None
     (problem,) = refuse(f"campaign: c\ncanary: maybe\n{ROWS}", "c.yaml")
     assert problem == 'c.yaml:2 canary "maybe" is none of yes, no and auto'

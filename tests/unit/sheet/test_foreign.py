@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable
 
 import pytest
 
@@ -42,9 +41,7 @@ ODS = packed("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
         ("c.xlsx", b"", "has no rows: it is empty"),
     ],
 )
-def test_it_is_named_for_what_it_is(
-    refuse: Callable[..., list[str]], name: str, content: bytes, told: str
-) -> None:
+def test_it_is_named_for_what_it_is(refuse, name, content, told):
     (said,) = refuse(content, name)
     assert said.startswith(f"{name} ")
     assert told in said

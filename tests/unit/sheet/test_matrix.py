@@ -1,7 +1,6 @@
 """One row of a sheet is many videos: axes, translations, ids, and what is wrong with them."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -43,9 +42,7 @@ rows:
 """
 
 
-def test_one_row_of_a_table_is_a_video_for_each_combination(
-    table: Callable[..., tuple[str | bytes, str, str]],
-) -> None:
+def test_one_row_of_a_table_is_a_video_for_each_combination(table):
     header = ["id", "script.en", "script.de", "matrix.language", "matrix.aspect_ratio"]
     content, name, _ = table([header, ["a", "Buy", "Kauf", "en|German", "9:16|square"]])
 
@@ -62,7 +59,7 @@ def test_one_row_of_a_table_is_a_video_for_each_combination(
     assert "matrix.language" not in dict(sheet.briefs[0].cells)
 
 
-def test_a_yaml_sheet_leaves_combinations_out_and_adds_some() -> None:
+def test_a_yaml_sheet_leaves_combinations_out_and_adds_some():
     sheet = parse(YAML, "spring.yaml")
 
     assert [brief.row for brief in sheet.briefs] == ["a-en-9x16", "a-en-1x1", "a-de-9x16",
@@ -72,13 +69,13 @@ def test_a_yaml_sheet_leaves_combinations_out_and_adds_some() -> None:
     ]
 
 
-def test_an_exclude_that_matches_nothing_is_advice() -> None:
+def test_an_exclude_that_matches_nothing_is_advice():
     sheet = parse(YAML.replace('{language: de, aspect_ratio: "1:1"}', "{language: es}"), "s.yaml")
 
     assert "matches no video (language es)" in " ".join(one.message for one in sheet.advice)
 
 
-def test_json_takes_an_id_template_and_a_fallback() -> None:
+def test_json_takes_an_id_template_and_a_fallback():
     document = {
         "matrix": {"axes": {"language": ["en", "de"]}, "id": "{language}_{id}", "fallback": "en"},
         "rows": [{"id": "a", "script": "Buy", "title": "A", "title.de": "Ein A"}],
@@ -93,7 +90,7 @@ def test_json_takes_an_id_template_and_a_fallback() -> None:
 
 
 @pytest.mark.merge
-def test_many_videos_are_accepted_with_a_word_and_never_without_end() -> None:
+def test_many_videos_are_accepted_with_a_word_and_never_without_end():
     def many(count: int) -> Sheet:
         axis = "|".join(map(str, range(1, count + 1)))
         text = f"id,script,matrix.priority,matrix.max_credits\na,Buy,{axis},{axis}\n"
@@ -105,7 +102,7 @@ def test_many_videos_are_accepted_with_a_word_and_never_without_end() -> None:
     assert "means 160,000 videos, more than 100,000: split" in str(caught.value.problems[0])
 
 
-def test_inputs_of_a_tool_are_translated_and_keep_their_spelling() -> None:
+def test_inputs_of_a_tool_are_translated_and_keep_their_spelling():
     sheet = parse("id,tool,language,fields.product.en,fields.product.de\na,t,de,Shoe,Schuh\n")
     camel = parse("id,tool,matrix.language,fields.productName.de\na,t,de,Schuh\n")
 
@@ -135,11 +132,11 @@ MISSING = "2 title.de: is empty: the German title is missing; write it, or name 
          MISSING),
     ],
 )  # fmt: skip
-def test_a_mistake_is_one_line_with_its_cell(text: str, name: str, words: str) -> None:
+def test_a_mistake_is_one_line_with_its_cell(text, name, words):
     assert any(words in one for one in problems(text, name)), problems(text, name)
 
 
-def test_a_wrong_value_is_one_mistake_about_the_whole_cell() -> None:
+def test_a_wrong_value_is_one_mistake_about_the_whole_cell():
     for cell, words in (("9:17", "is not one of"), ("9:16|9:17", '"9:17" is not one of')):
         with pytest.raises(SheetError) as caught:
             parse(f"id,script,matrix.aspect_ratio\na,Buy,{cell}\n")
@@ -150,9 +147,7 @@ def test_a_wrong_value_is_one_mistake_about_the_whole_cell() -> None:
 
 @pytest.mark.merge
 @given(st.permutations(LANGUAGES), st.permutations(("9:16", "1:1", "16:9")), st.data())
-def test_sorting_and_removing_values_changes_no_other_video(
-    languages: list[str], ratios: list[str], data: st.DataObject
-) -> None:
+def test_sorting_and_removing_values_changes_no_other_video(languages, ratios, data):
     def videos(spoken: list[str], columns: list[int]) -> dict[str, str]:
         header = ["id", "script", "matrix.language", "matrix.aspect_ratio"]
         row = ["a", "Buy", "|".join(spoken), "|".join(ratios)]

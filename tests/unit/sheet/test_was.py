@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 HEADER = ["id", "was", "title", "script"]
 
 
-def test_a_row_keeps_what_it_asks_for(table: Callable[..., Any], read: Callable[..., Any]) -> None:
+def test_a_row_keeps_what_it_asks_for(table, read):
     rows = [["new", "old", "A", "Buy"], ["b", "", "B", "Buy"], ["c", "older", "C", "Buy"]]
     content, name, _ = table([HEADER, *rows])
 
@@ -32,12 +29,7 @@ def test_a_row_keeps_what_it_asks_for(table: Callable[..., Any], read: Callable[
         ([["a", "a b"], ["b", ""]], '"a b" '),
     ],
 )
-def test_an_id_that_cannot_be_meant_is_refused_with_its_cell(
-    rows: list[list[str]],
-    problem: str,
-    table: Callable[..., Any],
-    refuse: Callable[..., list[str]],
-) -> None:
+def test_an_id_that_cannot_be_meant_is_refused_with_its_cell(rows, problem, table, refuse):
     lines = [[*ids, f"T{n}", "Buy"] for n, ids in enumerate(rows)]
     content, name, _ = table([HEADER, *lines])
 
@@ -47,9 +39,7 @@ def test_an_id_that_cannot_be_meant_is_refused_with_its_cell(
     assert "column was" in said
 
 
-def test_a_matrix_renames_its_variants_and_no_row_takes_it_from_another(
-    read: Callable[..., Any], refuse: Callable[..., Any]
-) -> None:
+def test_a_matrix_renames_its_variants_and_no_row_takes_it_from_another(read, refuse):
     text = """
 matrix: {axes: {language: [en, de]}, id: "{language}-{id}"}
 rows:

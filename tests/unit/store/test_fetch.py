@@ -40,7 +40,7 @@ asyncio.run(main())
 """
 
 
-async def test_it_brings_every_byte_with_both_digests(fetcher, server, video, spool) -> None:
+async def test_it_brings_every_byte_with_both_digests(fetcher, server, video, spool):
     fetched = await fetcher.fetch("row-1", server.fresh_url)
     assert fetched.path.read_bytes() == video
     assert fetched.bytes == len(video)
@@ -52,7 +52,7 @@ async def test_it_brings_every_byte_with_both_digests(fetcher, server, video, sp
     assert stat.S_IMODE(fetched.path.stat().st_mode) == 0o600
 
 
-async def test_a_cut_is_resumed_where_it_happened(fetcher, server, video) -> None:
+async def test_a_cut_is_resumed_where_it_happened(fetcher, server, video):
     server.plan += [cut(1000), cut(5000)]
     fetched = await fetcher.fetch("row-1", server.fresh_url)
     assert fetched.sha256 == hashlib.sha256(video).hexdigest()
@@ -60,7 +60,7 @@ async def test_a_cut_is_resumed_where_it_happened(fetcher, server, video) -> Non
     assert server.requests[1].headers["if-range"] == '"one"'
 
 
-async def test_a_stalled_download_is_given_up_and_resumed(fetcher, server, video) -> None:
+async def test_a_stalled_download_is_given_up_and_resumed(fetcher, server, video):
     head = answer(200, video[:700], length=len(video), stall=True, ETag='"one"')
     server.plan.append(always(head))
     fetched = await fetcher.fetch("row-1", server.fresh_url)
@@ -68,7 +68,7 @@ async def test_a_stalled_download_is_given_up_and_resumed(fetcher, server, video
     assert server.requests[1].headers["range"] == "bytes=700-"
 
 
-async def test_another_etag_starts_over(fetcher, server, video) -> None:
+async def test_another_etag_starts_over(fetcher, server, video):
     other = bytes(reversed(video))
 
     def changed(server: VideoServer, request: Request):
@@ -80,7 +80,7 @@ async def test_another_etag_starts_over(fetcher, server, video) -> None:
     assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == video
 
 
-async def test_a_part_of_another_video_is_never_joined_on(fetcher, server, video) -> None:
+async def test_a_part_of_another_video_is_never_joined_on(fetcher, server, video):
     rest = video[1000:]
     span = f"bytes 1000-{len(video) - 1}/{len(video)}"
     server.plan += [cut(1000), always(answer(206, rest, ETag='"two"', Content_Range=span))]
@@ -90,14 +90,14 @@ async def test_a_part_of_another_video_is_never_joined_on(fetcher, server, video
 
 
 @pytest.mark.parametrize("span", ["bytes 900-999/{n}", "bytes 1000-9/99", "nonsense", None])
-async def test_a_part_from_elsewhere_starts_over(fetcher, server, video, span) -> None:
+async def test_a_part_from_elsewhere_starts_over(fetcher, server, video, span):
     said = span and span.format(n=len(video))
     wrong = answer(206, b"x" * 100, ETag='"one"', Content_Range=said)
     server.plan += [cut(1000), always(wrong)]
     assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == video
 
 
-async def test_without_a_strong_etag_a_cut_starts_over(fetcher, server, video) -> None:
+async def test_without_a_strong_etag_a_cut_starts_over(fetcher, server, video):
     server.etag = 'W/"weak"'
     server.plan.append(cut(1000))
     assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == video
@@ -107,7 +107,7 @@ async def test_without_a_strong_etag_a_cut_starts_over(fetcher, server, video) -
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
 async def test_an_expired_address_is_replaced_and_the_download_goes_on(
     fetcher, server, video, status
-) -> None:
+):
     asked = []
 
     async def fresh_url() -> str:
@@ -120,9 +120,7 @@ async def test_an_expired_address_is_replaced_and_the_download_goes_on(
     assert server.requests[2].headers["range"] == "bytes=1000-"
 
 
-async def test_a_server_that_lied_about_the_length_is_asked_for_all_of_it(
-    fetcher, server, video
-) -> None:
+async def test_a_server_that_lied_about_the_length_is_asked_for_all_of_it(fetcher, server, video):
     def ten_times(server: VideoServer, request: Request) -> Answer:
         raw = honest(server, request).raw
         return Answer(raw.replace(b"Content-Length: ", b"Content-Length: 1"))
@@ -134,14 +132,14 @@ async def test_a_server_that_lied_about_the_length_is_asked_for_all_of_it(
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
-async def test_a_busy_server_is_asked_again(fetcher, server, video, pauses, status) -> None:
+async def test_a_busy_server_is_asked_again(fetcher, server, video, pauses, status):
     server.plan += [always(answer(status, Retry_After="7"))] * 2
     assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == video
     # Never sooner than asked; chance adds up to a tenth, here all of it.
     assert pauses == pytest.approx([7.7, 7.7])
 
 
-async def test_attempts_end(fetcher, server, pauses) -> None:
+async def test_attempts_end(fetcher, server, pauses):
     server.plan += [always(answer(503))] * 9
     with pytest.raises(StoreError, match="answered 503") as caught:
         await fetcher.fetch("row-1", server.fresh_url)
@@ -150,7 +148,7 @@ async def test_attempts_end(fetcher, server, pauses) -> None:
     assert pauses == [0.5, 1.0, 2.0, 4.0]
 
 
-async def test_a_server_that_wants_an_hour_is_left_alone(fetcher, server, pauses) -> None:
+async def test_a_server_that_wants_an_hour_is_left_alone(fetcher, server, pauses):
     server.plan.append(always(answer(503, Retry_After="3600")))
     with pytest.raises(StoreError):
         await fetcher.fetch("row-1", server.fresh_url)
@@ -158,7 +156,7 @@ async def test_a_server_that_wants_an_hour_is_left_alone(fetcher, server, pauses
     assert pauses == []
 
 
-async def test_compression_nobody_asked_for_is_undone(fetcher, server, video) -> None:
+async def test_compression_nobody_asked_for_is_undone(fetcher, server, video):
     packed = gzip.compress(video)
     server.plan += [
         always(answer(200, packed[:500], length=len(packed), Content_Encoding="gzip")),
@@ -168,9 +166,7 @@ async def test_compression_nobody_asked_for_is_undone(fetcher, server, video) ->
     assert "range" not in server.requests[1].headers
 
 
-async def test_a_video_without_a_length_is_believed_when_its_boxes_add_up(
-    fetcher, server, video
-) -> None:
+async def test_a_video_without_a_length_is_believed_when_its_boxes_add_up(fetcher, server, video):
     server.plan += [
         always(answer(200, video[:-200], length=None)),
         always(answer(200, video, length=None)),
@@ -179,7 +175,7 @@ async def test_a_video_without_a_length_is_believed_when_its_boxes_add_up(
     assert len(server.requests) == 2
 
 
-async def test_a_large_video_comes_block_by_block_through_cuts(fetcher, server, spool) -> None:
+async def test_a_large_video_comes_block_by_block_through_cuts(fetcher, server, spool):
     server.data = _large()
     server.plan += [cut(3 * BLOCK + 7), cut(5), cut(2 * BLOCK)]
     fetched = await fetcher.fetch("row-1", server.fresh_url)
@@ -191,7 +187,7 @@ async def test_a_large_video_comes_block_by_block_through_cuts(fetcher, server, 
     assert [path.name for path in spool.iterdir()] == ["row-1"]
 
 
-async def test_a_download_that_is_cancelled_leaves_nothing(fetcher, server, spool) -> None:
+async def test_a_download_that_is_cancelled_leaves_nothing(fetcher, server, spool):
     server.data = _large()
     stalled = answer(
         200, server.data[: 4 * BLOCK], length=len(server.data), stall=True, ETag='"one"'
@@ -212,7 +208,7 @@ async def test_a_download_that_is_cancelled_leaves_nothing(fetcher, server, spoo
     assert "range" not in server.requests[1].headers
 
 
-async def test_what_a_killed_download_left_is_thrown_away(fetcher, server, spool) -> None:
+async def test_what_a_killed_download_left_is_thrown_away(fetcher, server, spool):
     server.data = _large()
     half = server.data[: 4 * BLOCK]
     server.plan.append(always(answer(200, half, length=len(server.data), stall=True, ETag='"one"')))
@@ -245,7 +241,7 @@ def _large() -> bytes:
         "sig=1?/:@%zz%&&==",
     ],
 )
-async def test_every_byte_of_a_signature_arrives_as_it_was_given(fetcher, server, signed) -> None:
+async def test_every_byte_of_a_signature_arrives_as_it_was_given(fetcher, server, signed):
     async def address() -> str:
         return f"http://127.0.0.1:{server.port}/a%2fb/../c;v=1//video.mp4?{signed}#part"
 
@@ -256,12 +252,12 @@ async def test_every_byte_of_a_signature_arrives_as_it_was_given(fetcher, server
     assert request.headers["accept-encoding"] == "identity"
 
 
-async def test_names_that_are_paths_stay_in_the_spool(fetcher, server, spool) -> None:
+async def test_names_that_are_paths_stay_in_the_spool(fetcher, server, spool):
     fetched = await fetcher.fetch("../../etc/passwd", server.fresh_url)
     assert fetched.path.parent == spool
 
 
-async def test_two_downloads_of_one_name_do_not_mix(fetcher, server, spool) -> None:
+async def test_two_downloads_of_one_name_do_not_mix(fetcher, server, spool):
     server.data = _large()
     server.plan.append(always(answer(200, server.data[: 2 * BLOCK], length=len(server.data))))
     tangled = []

@@ -79,7 +79,7 @@ def groups(found: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(found).items() if value}
 
 
-async def test_a_second_ping_with_the_same_body_is_heard_again(ledger: Ledger) -> None:
+async def test_a_second_ping_with_the_same_body_is_heard_again(ledger):
     ping = Hint(digest="0" * 64, nonce=NONCE, ping=True, event_id="evt_1")
     mark = partial(pings_heard, nonce=NONCE, since=NOW - 60)
     marks = [await ledger.read(mark)]
@@ -94,7 +94,7 @@ async def test_a_second_ping_with_the_same_body_is_heard_again(ledger: Ledger) -
     assert await ledger.read(pings_heard, nonce="other", since=0.0) == (None, None)
 
 
-async def test_what_is_to_become_of_a_webhook(at: Subscriber) -> None:
+async def test_what_is_to_become_of_a_webhook(at):
     listed = [webhook(f"{BASE}/{NONCE}")]
 
     def fate(found: Sequence[Webhook], *kept: WebhookSecret) -> list[str]:
@@ -115,9 +115,7 @@ async def test_what_is_to_become_of_a_webhook(at: Subscriber) -> None:
     assert fate([webhook(f"{BASE}/{NONCE}", events=(READY, "video.failed"))]) == []
 
 
-async def test_one_that_was_given_another_address_is_known_and_never_deleted(
-    at: Subscriber,
-) -> None:
+async def test_one_that_was_given_another_address_is_known_and_never_deleted(at):
     listed = [webhook("https://elsewhere.example.com/videos")]
     usable = compare(at, listed, [secret(at, webhook_id="wh_1")])
     useless = compare(at, listed, [secret(at, webhook_id="wh_1", retired_at=NOW)])
@@ -130,7 +128,7 @@ async def test_one_that_was_given_another_address_is_known_and_never_deleted(
 
 
 @pytest.mark.parametrize("url", ["https://HOOKS.example.com:443/callsheet/" + NONCE + "/", None])
-async def test_an_address_is_known_however_it_is_shown(at: Subscriber, url: str | None) -> None:
+async def test_an_address_is_known_however_it_is_shown(at, url):
     found = compare(at, [webhook(url)], [secret(at, webhook_id="wh_1")])
 
     assert list(groups(found)) == ["here"]
@@ -153,13 +151,11 @@ async def test_an_address_is_known_however_it_is_shown(at: Subscriber, url: str 
         None,
     ],
 )
-async def test_what_is_not_under_our_address_is_not_ours(at: Subscriber, url: str | None) -> None:
+async def test_what_is_not_under_our_address_is_not_ours(at, url):
     assert groups(compare(at, [webhook(url)], [])) == {}
 
 
-async def test_a_service_that_never_says_whether_it_pinged_is_told_of(
-    ours: Ledger, tmp_path: Path
-) -> None:
+async def test_a_service_that_never_says_whether_it_pinged_is_told_of(ours, tmp_path):
     async def never(_: httpx.Request) -> httpx.Response:
         await asyncio.Event().wait()
         raise AssertionError
@@ -172,7 +168,7 @@ async def test_a_service_that_never_says_whether_it_pinged_is_told_of(
     await service.aclose()
 
 
-def test_a_nonce_fits_a_path_and_the_inbox() -> None:
+def test_a_nonce_fits_a_path_and_the_inbox():
     nonces = {new_nonce() for _ in range(100)}
 
     assert len(nonces) == 100
