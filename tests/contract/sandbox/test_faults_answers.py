@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import secrets
 import time
 from email.utils import parsedate_to_datetime
@@ -161,23 +160,6 @@ def test_it_confuses_caption_formats(instant, plan):
     forms = [*("srt", "vtt"), *("srt", "vtt")]
     said = [instant.client.get(path + form).text.startswith("WEBVTT") for form in forms]
     assert said == [True, False, False, True]
-
-
-def test_it_compresses_unasked(instant, plan):
-    plan("tools", "gzip")
-    with instant.client.stream("GET", "/tools", headers={"accept-encoding": "identity"}) as answer:
-        raw = b"".join(answer.iter_raw())
-    assert answer.headers["content-encoding"] == "gzip"
-    assert gzip.decompress(raw).startswith(b'{"data"')
-
-
-@pytest.mark.parametrize("close", [False, True])
-def test_it_answers_whole_without_a_length(instant, plan, close):
-    plan("tools", "no-length", close=close)
-    answer = instant.client.get("/tools")
-    assert "content-length" not in answer.headers
-    assert answer.headers.get("transfer-encoding") == (None if close else "chunked")
-    assert answer.json()["error"] is None
 
 
 @pytest.mark.merge

@@ -91,23 +91,6 @@ def test_a_silent_call_does_not_keep_the_sandbox_from_stopping(start):
     assert (status, complaint) == (0, "")
 
 
-def test_it_drips_the_body_and_the_headers(instant, plan):
-    plan("tools", "drip", bytes=40, seconds=0.01)
-    with Line(instant.ready) as line:
-        line.ask("GET", "/api/v1/tools")
-        heard = line.answer()
-        line.ask("GET", "/api/v1/tools")
-    # It stops when nobody listens any more.
-    assert len(heard.pieces) > 2
-    assert json.loads(heard.body)["error"] is None
-    plan("credits", "drip-headers", bytes=10, seconds=0.01)
-    heard = hear(instant, "credits")
-    assert heard.end == "closed"
-    assert b"\r\n\r\n" not in heard.pieces[0]
-    assert int(heard.header("content-length") or 0) == len(heard.body)
-    assert heard.body.startswith(b'{"data":{"balance":')
-
-
 def test_it_closes_an_idle_connection_unannounced_or_resets_it_half_way(instant, plan):
     plan("tools", "close-idle")
     heard = hear(instant)

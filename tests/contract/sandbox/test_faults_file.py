@@ -8,8 +8,6 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.contract.sandbox.wire import Line
-
 
 @pytest.fixture(scope="module")
 def url(instant: Any) -> str:
@@ -87,13 +85,6 @@ def test_it_is_the_video_from_before(instant, anyone, plan):
     assert [anyone.get(url).content for _ in range(2)] == videos
 
 
-def test_it_is_called_compressed(instant, plan, url, true):
-    plan("file", "gzip-lie")
-    with instant.client.stream("GET", url) as answer:
-        raw = b"".join(answer.iter_raw())
-    assert (answer.headers["content-encoding"], raw) == ("gzip", true.content)
-
-
 @pytest.mark.parametrize(
     ("do", "kind", "begin"),
     [("html", "text/html", b"<"), ("xml", "application/xml", b"<"), ("empty", "video/mp4", b"")],
@@ -104,18 +95,6 @@ def test_it_is_a_page_that_says_sorry_or_nothing(anyone, plan, url, do, kind, be
     assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
     assert answer.content[:1] == begin
     assert int(answer.headers["content-length"]) == len(answer.content)
-
-
-@pytest.mark.parametrize(("do", "end"), [("cut-body", "closed"), ("reset-midway", "reset")])
-def test_it_breaks_off(instant, plan, url, true, do, end):
-    plan("file", do)
-    with Line(instant.ready) as line:
-        line.ask("GET", httpx.URL(url).raw_path.decode())
-        heard = line.hear()
-    assert heard.end == end
-    assert true.content.startswith(heard.body)
-    assert heard.body
-    assert int(heard.header("content-length") or 0) == len(true.content) > len(heard.body)
 
 
 def test_it_can_be_had_after_all(anyone, plan, url, true):

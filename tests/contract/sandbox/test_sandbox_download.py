@@ -24,16 +24,6 @@ def ageing(quick: Any) -> tuple[str, str, float]:
     return video, said["url"], time.time() + 6.1
 
 
-def test_its_address_is_good_at_first(ageing: Any, anyone: httpx.Client) -> None:
-    assert anyone.get(ageing[1]).status_code == 200
-
-
-def test_it_is_not_ready_while_the_render_runs(slow: Any) -> None:
-    answer = slow.client.get(f"/videos/{slow.create()}/download")
-    assert answer.status_code == 409
-    assert answer.json()["error"]["retryable"] is True
-
-
 def test_it_serves_the_whole_video_without_a_key(anyone: httpx.Client, url: str) -> None:
     answer = anyone.get(url)
     assert answer.status_code == 200

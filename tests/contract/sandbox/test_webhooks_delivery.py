@@ -99,17 +99,6 @@ def test_a_failure_is_tried_again_five_times_and_then_no_more(hooked, receiver, 
     assert subscription.pending() == []
 
 
-def test_a_retry_that_is_accepted_is_the_last(hooked, receiver, subscription):
-    def once_refused(handler: Handler, got: Got) -> None:
-        status(500 if got.header("Attempt") == "1" else 204)(handler, got)
-
-    receiver.answer = once_refused
-    hooked.create()
-    assert [one["status"] for one in subscription.tried(2)] == [204, 500]
-    assert subscription.shown()["consecutive_failures"] == 0
-    assert subscription.pending() == []
-
-
 def drop(handler: Handler, got: Got) -> None:
     handler.close_connection = True
 

@@ -156,14 +156,3 @@ def test_what_was_under_way_at_a_kill_is_sent_again(start, receiver):
     assert got[0].header("Event-Id") == got[1].header("Event-Id")
     assert [one.header("Attempt") for one in got] == ["1", "1"]
     assert len(Subscription(again, subscription.id, "").tried(1)) == 1
-
-
-def test_it_stops_at_once_with_deliveries_under_way(start, receiver):
-    running = start(*NO_RETRIES)
-    subscribe(running, receiver.url)
-    receiver.answer = lambda handler, got: time.sleep(WITHIN)
-    for _ in range(3):
-        running.create()
-    receiver.wait(3)
-    status_, _, complaint = running.stop()
-    assert (status_, complaint) == (0, "")

@@ -7,17 +7,7 @@ import re
 
 import pytest
 
-from callsheet.tasks.runtime.errors import (
-    BadInput,
-    BadRequest,
-    ConfigurationError,
-    Forbidden,
-    InsufficientCredits,
-    NotFound,
-    OtherRefusal,
-    ShapeError,
-    Unauthenticated,
-)
+from callsheet.tasks.runtime import errors
 from callsheet.tasks.service import VideoService
 
 BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'
@@ -50,7 +40,7 @@ async def test_captions_come_as_they_are_unless_they_are_a_page(talk):
     words = b"\xef\xbb\xbfWEBVTT\r\n\xff"
     service, _ = talk((200, words), (200, b"<html>login</html>", {"content-type": "text/html"}))
     assert await service.captions("vid_1", "vtt") == words
-    with pytest.raises(ShapeError):
+    with pytest.raises(errors.ShapeError):
         await service.captions("vid_1", "srt")
 
 
@@ -68,7 +58,7 @@ async def test_an_id_stays_inside_its_place_in_the_path(talk):
     await service.get("vid_1/../../x?y#z é")
     assert sent(seen[0]) == ("GET", "/api/v1/videos/vid_1%2F..%2F..%2Fx%3Fy%23z%20%C3%A9")
     for video_id in ("", " ", ".", "..", "/"):
-        with pytest.raises(BadInput):
+        with pytest.raises(errors.BadInput):
             await service.get(video_id)
     assert len(seen) == 1
 
@@ -76,13 +66,13 @@ async def test_an_id_stays_inside_its_place_in_the_path(talk):
 @pytest.mark.parametrize(
     ("status", "kind", "remedy"),
     [
-        (400, BadRequest, None),
-        (401, Unauthenticated, "CALLSHEET_API_KEY"),
-        (402, InsufficientCredits, "credits"),
-        (403, Forbidden, "`write` scope.*CALLSHEET_API_KEY"),
-        (404, NotFound, "CALLSHEET_BASE_URL"),
-        (422, OtherRefusal, "another key"),
-        (451, OtherRefusal, None),
+        (400, errors.BadRequest, None),
+        (401, errors.Unauthenticated, "CALLSHEET_API_KEY"),
+        (402, errors.InsufficientCredits, "credits"),
+        (403, errors.Forbidden, "`write` scope.*CALLSHEET_API_KEY"),
+        (404, errors.NotFound, "CALLSHEET_BASE_URL"),
+        (422, errors.OtherRefusal, "another key"),
+        (451, errors.OtherRefusal, None),
     ],
 )
 async def test_a_refusal_says_what_the_service_said_and_what_to_do(talk, status, kind, remedy):
@@ -101,13 +91,13 @@ async def test_a_refusal_says_what_the_service_said_and_what_to_do(talk, status,
 )
 async def test_a_refusal_in_any_form_is_a_refusal(talk, body):
     service, _ = talk((402, body))
-    with pytest.raises(InsufficientCredits):
+    with pytest.raises(errors.InsufficientCredits):
         await service.get("vid_1")
 
 
 async def test_words_are_never_long_and_the_missing_scope_is_that_of_the_operation(talk):
     service, _ = talk((403, refusal("long " * 10_000)))
-    with pytest.raises(Forbidden) as caught:
+    with pytest.raises(errors.Forbidden) as caught:
         await service.get("vid_1")
     assert len(str(caught.value)) < 560
     assert "`read` scope" in caught.value.remedy
@@ -115,13 +105,13 @@ async def test_words_are_never_long_and_the_missing_scope_is_that_of_the_operati
 
 @pytest.mark.parametrize("path", ["", "api.test/v1", "ftp://x/api", "http://", "http://[", "//x"])
 def test_what_is_no_address_is_refused_at_once(path):
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(errors.ConfigurationError):
         VideoService(base_url=path, api_key="mav_x1")
 
 
 @pytest.mark.parametrize("key", ["", "  ", "mav_\nx", "mav_é", "mav a"])
 def test_what_can_be_no_key_is_refused_at_once(key):
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(errors.ConfigurationError) as caught:
         VideoService(base_url="http://x/api/v1", api_key=key)
     assert key.strip() == "" or key not in str(caught.value)
 

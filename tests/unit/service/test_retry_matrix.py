@@ -7,21 +7,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from callsheet.tasks.runtime.errors import (
-    BadRequest,
-    Conflict,
-    Forbidden,
-    InsufficientCredits,
-    NotFound,
-    NotSent,
-    OtherRefusal,
-    OutcomeUnknown,
-    RateLimited,
-    ServerTrouble,
-    ServiceError,
-    ShapeError,
-    Unauthenticated,
-)
+from callsheet.tasks.runtime import errors
 from callsheet.tasks.service.failures import MATRIX, Outcome, Verdict
 from callsheet.tasks.service.operations import Money, Operation
 from callsheet.tasks.service.rate_limits import Gate
@@ -71,33 +57,57 @@ async def outcome_of(time, money, *steps):
     request = Request(operation=operation, target="/x", body=b"same", key="cs1_k")
     try:
         result = await sender_over(time, handler).send(request, read_id)
-    except ServiceError as error:
+    except errors.ServiceError as error:
         result = error
     assert set(sent) <= {b"same"}
     return result, len(sent)
 
 
 R, K, G, N = Money.READ, Money.KEYED, Money.GENTLE, Money.ONCE
-UNKNOWN = OutcomeUnknown
+UNKNOWN, CONFLICT = errors.OutcomeUnknown, errors.Conflict
 LOST = httpx.ReadTimeout("slow")
 ROWS = [
     # what keeps happening, then for R, K, G, N: the error in the end and the requests sent
-    (httpx.ConnectError("refused"), (NotSent, 3), (NotSent, 3), (NotSent, 3), (NotSent, 3)),
-    (httpx.UnsupportedProtocol("ftp"), (NotSent, 1), (NotSent, 1), (NotSent, 1), (NotSent, 1)),
-    (status(500), (ServerTrouble, 3), (UNKNOWN, 3), (UNKNOWN, 3), (UNKNOWN, 1)),
-    (status(408), (ServerTrouble, 3), (UNKNOWN, 3), (UNKNOWN, 3), (UNKNOWN, 1)),
-    (LOST, (ServerTrouble, 3), (UNKNOWN, 3), (UNKNOWN, 3), (UNKNOWN, 1)),
-    (CUT, (ShapeError, 3), (UNKNOWN, 3), (UNKNOWN, 1), (UNKNOWN, 1)),
-    (MISSING, (ShapeError, 1), (UNKNOWN, 3), (UNKNOWN, 1), (UNKNOWN, 1)),
-    (status(429), (RateLimited, 5), (RateLimited, 5), (RateLimited, 5), (RateLimited, 5)),
-    (status(409), (Conflict, 1), (Conflict, 3), (Conflict, 1), (Conflict, 1)),
-    (status(400), *[(BadRequest, 1)] * 4),
-    (status(401), *[(Unauthenticated, 1)] * 4),
-    (status(402), *[(InsufficientCredits, 1)] * 4),
-    (status(403), *[(Forbidden, 1)] * 4),
-    (status(404), *[(NotFound, 1)] * 4),
-    (status(422), *[(OtherRefusal, 1)] * 4),
-    (status(307, location="https://elsewhere.test/x"), *[(OtherRefusal, 1)] * 4),
+    (
+        httpx.ConnectError("refused"),
+        (errors.NotSent, 3),
+        (errors.NotSent, 3),
+        (errors.NotSent, 3),
+        (errors.NotSent, 3),
+    ),
+    (
+        httpx.UnsupportedProtocol("ftp"),
+        (errors.NotSent, 1),
+        (errors.NotSent, 1),
+        (errors.NotSent, 1),
+        (errors.NotSent, 1),
+    ),
+    (status(500), (errors.ServerTrouble, 3), (UNKNOWN, 3), (UNKNOWN, 3), (UNKNOWN, 1)),
+    (status(408), (errors.ServerTrouble, 3), (UNKNOWN, 3), (UNKNOWN, 3), (UNKNOWN, 1)),
+    (LOST, (errors.ServerTrouble, 3), (UNKNOWN, 3), (UNKNOWN, 3), (UNKNOWN, 1)),
+    (CUT, (errors.ShapeError, 3), (UNKNOWN, 3), (UNKNOWN, 1), (UNKNOWN, 1)),
+    (MISSING, (errors.ShapeError, 1), (UNKNOWN, 3), (UNKNOWN, 1), (UNKNOWN, 1)),
+    (
+        status(429),
+        (errors.RateLimited, 5),
+        (errors.RateLimited, 5),
+        (errors.RateLimited, 5),
+        (errors.RateLimited, 5),
+    ),
+    (
+        status(409),
+        (errors.Conflict, 1),
+        (errors.Conflict, 3),
+        (errors.Conflict, 1),
+        (errors.Conflict, 1),
+    ),
+    (status(400), *[(errors.BadRequest, 1)] * 4),
+    (status(401), *[(errors.Unauthenticated, 1)] * 4),
+    (status(402), *[(errors.InsufficientCredits, 1)] * 4),
+    (status(403), *[(errors.Forbidden, 1)] * 4),
+    (status(404), *[(errors.NotFound, 1)] * 4),
+    (status(422), *[(errors.OtherRefusal, 1)] * 4),
+    (status(307, location="https://elsewhere.test/x"), *[(errors.OtherRefusal, 1)] * 4),
 ]
 
 
@@ -144,10 +154,10 @@ async def test_what_comes_after_an_unanswered_request_does_not_prove_it_was_not_
     time, money, last
 ):
     error, _ = await outcome_of(time, money, LOST, last)
-    assert type(error) is OutcomeUnknown
+    assert type(error) is errors.OutcomeUnknown
     assert "earlier attempt went unanswered" in str(error)
     read, _ = await outcome_of(time, R, LOST, status(404))
-    assert (type(read), read.attempts) == (NotFound, 2)
+    assert (type(read), read.attempts) == (errors.NotFound, 2)
 
 
 async def test_limited_answers_do_not_use_up_the_attempts(time):
@@ -159,12 +169,12 @@ async def test_limited_answers_do_not_use_up_the_attempts(time):
 async def test_a_trouble_that_says_it_is_not_retryable_is_not_repeated(time):
     body = {"data": None, "error": {"message": "broken", "retryable": False}, "meta": {}}
     error, sent = await outcome_of(time, R, httpx.Response(500, json=body))
-    assert (type(error), sent) == (ServerTrouble, 1)
+    assert (type(error), sent) == (errors.ServerTrouble, 1)
 
 
 async def test_a_trouble_with_a_long_retry_after_is_given_back_with_its_moment(time):
     error, sent = await outcome_of(time, K, status(503, **{"retry-after": "600"}))
-    assert (type(error), sent) == (OutcomeUnknown, 1)
+    assert (type(error), sent) == (errors.OutcomeUnknown, 1)
     assert (error.retry_at - time.now).total_seconds() == 600
 
 
@@ -183,6 +193,6 @@ async def test_repeating_ends_after_sixty_seconds_of_sending(time):
         raise httpx.ReadTimeout("slow")
 
     operation = Operation("op", "POST", "/x", "write", K, bool)
-    with pytest.raises(OutcomeUnknown):
+    with pytest.raises(errors.OutcomeUnknown):
         await sender_over(time, handler).send(Request(operation=operation, target="/x"), read_id)
     assert len(sent) == 1

@@ -66,22 +66,6 @@ async def test_a_file_that_is_taken_over_takes_no_name_from_another(store, tmp_p
     assert Path(stored.uri).read_bytes() == b"one"
 
 
-async def test_storing_it_twice_is_a_no_op(store) -> None:
-    first = await _put(store, b"video")
-    before = os.stat(first.uri)
-    assert await _put(store, b"video") == first
-    assert os.stat(first.uri).st_mtime_ns == before.st_mtime_ns
-
-
-async def test_another_file_is_left_alone(store) -> None:
-    stored = await _put(store, b"one")
-    with pytest.raises(StoreError, match="exists already") as caught:
-        await _put(store, b"two")
-    assert caught.value.conflict
-    assert caught.value.permanent
-    assert Path(stored.uri).read_bytes() == b"one"
-
-
 @pytest.mark.parametrize("links", [True, False])
 async def test_of_many_at_once_exactly_one_wins(store, tmp_path, links, monkeypatch) -> None:
     if not links:
