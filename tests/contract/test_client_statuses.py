@@ -10,14 +10,7 @@ from callsheet.tasks.runtime import errors
 from callsheet.tasks.service import OPERATIONS
 from callsheet.tasks.service import operations as ops
 from callsheet.tasks.values.briefs import canonical_json
-from tests.contract.sandboxes import (
-    CLIPS,
-    client,
-    endless,
-    frozen,
-    made,
-    new_key,
-)
+from tests.contract.sandboxes import CLIPS, client, endless, frozen, made, new_key
 from tests.unit.service.asked import ASKED
 
 #: What can be asked of one video or webhook.

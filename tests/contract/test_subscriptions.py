@@ -24,13 +24,7 @@ from callsheet.tasks.service import operations as ops
 from callsheet.tasks.webhooks import SubscriptionStatus, new_nonce, rotate_subscription
 from tests.contract.sandbox.receiver import receiving as answering
 from tests.contract.sandbox.receiver import status as answering_with
-from tests.contract.sandboxes import (
-    clear_faults,
-    finished,
-    made,
-    new_key,
-    plan_fault,
-)
+from tests.contract.sandboxes import clear_faults, finished, made, new_key, plan_fault
 from tests.contract.subscribing import SHORT, Place, place
 from tests.unit.service.asked import subscribe
 from tests.web import free_port

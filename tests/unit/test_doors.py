@@ -129,11 +129,7 @@ def test_every_command_is_at_every_door_or_has_its_reason():
     [
         ("api", set(PlanAsked.model_fields), WITHOUT["api"]),
         ("agent", set(inspect.signature(plans.plan).parameters), AGENTS_WITHOUT),
-        (
-            "flow",
-            set(inspect.signature(callsheet.run_campaign.fn).parameters),
-            WITHOUT["flow"],
-        ),
+        ("flow", set(inspect.signature(callsheet.run_campaign.fn).parameters), WITHOUT["flow"]),
     ],
 )
 def test_every_option_of_a_run_is_at_a_door_or_has_its_reason(door, takes, without):

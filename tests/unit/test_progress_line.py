@@ -124,9 +124,7 @@ class Shown:
         self._file = io.StringIO()
         console = Console(file=self._file, force_terminal=terminal, width=80, soft_wrap=True)
         self.view = ProgressView(
-            console,
-            clock=lambda: self.now,
-            now=lambda: NOW + timedelta(seconds=self.now - 1000.0),
+            console, clock=lambda: self.now, now=lambda: NOW + timedelta(seconds=self.now - 1000.0)
         )
 
     @property

@@ -31,10 +31,7 @@ def test_what_is_neither_number_nor_date_is_nothing(told):
 
 def test_a_date_is_compared_with_the_date_of_the_answer_and_not_with_our_clock():
     theirs = NOW + timedelta(hours=3)
-    headers = {
-        "date": http_date(theirs),
-        "retry-after": http_date(theirs + timedelta(seconds=30)),
-    }
+    headers = {"date": http_date(theirs), "retry-after": http_date(theirs + timedelta(seconds=30))}
     assert retry_after(headers, now=NOW) == 30
     assert retry_after({"retry-after": http_date(NOW - timedelta(days=1))}, now=NOW) == 0
     assert retry_after({}, now=NOW) is None

@@ -203,8 +203,7 @@ def test_a_secret_does_not_show_itself_but_where_it_is_needed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("environ", "words"),
-    [({}, "no video service"), ({"base_url": "https://h/api/v1"}, "no key")],
+    ("environ", "words"), [({}, "no video service"), ({"base_url": "https://h/api/v1"}, "no key")]
 )
 def test_a_service_that_is_not_configured_says_what_to_set(tmp_path, environ, words):
     with pytest.raises(ConfigurationError, match=words) as caught:

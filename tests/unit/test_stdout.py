@@ -51,8 +51,7 @@ def full() -> Iterator[int]:
 
 @pytest.mark.parametrize("words", ["schema", "rows spring", "rows spring --json"])
 @pytest.mark.parametrize(
-    ("stdout", "status", "told"),
-    [(nobody, 0, ""), (full, 1, "callsheet: the disk is full")],
+    ("stdout", "status", "told"), [(nobody, 0, ""), (full, 1, "callsheet: the disk is full")]
 )
 def test_output_that_cannot_be_written(ledger_url, words, stdout, status, told):
     environ = {**os.environ, "CALLSHEET_LEDGER": ledger_url, "PYTHONPATH": IMPORTS}
@@ -88,8 +87,7 @@ def test_streams_that_are_closed(ledger_url, closed, json):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
-    [("", "is a folder"), ("no/x.csv", "there is no folder")],
+    ("name", "told"), [("", "is a folder"), ("no/x.csv", "there is no folder")]
 )
 def test_a_file_that_cannot_be_written(tmp_path, name, told):
     with pytest.raises(BadInput, match=told) as refused, whole_file(tmp_path / name) as file:

@@ -10,14 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.sandbox.receiver import (
-    WITHIN,
-    Got,
-    Handler,
-    Receiver,
-    receiving,
-    status,
-)
+from tests.contract.sandbox.receiver import WITHIN, Got, Handler, Receiver, receiving, status
 from tests.contract.sandbox.subscription import Subscription, subscribe
 
 SCALE = 10000

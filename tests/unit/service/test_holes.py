@@ -7,11 +7,7 @@ import re
 
 import pytest
 
-from callsheet.tasks.runtime.errors import (
-    Conflict,
-    NotFound,
-    Unauthenticated,
-)
+from callsheet.tasks.runtime.errors import Conflict, NotFound, Unauthenticated
 from tests.named_tests import ROOT
 
 KEY = "cs1_k"

@@ -6,11 +6,7 @@ import asyncio
 
 import pytest
 
-from callsheet.tasks.runtime.errors import (
-    NotSent,
-    OtherRefusal,
-    OutcomeUnknown,
-)
+from callsheet.tasks.runtime.errors import NotSent, OtherRefusal, OutcomeUnknown
 from callsheet.tasks.service import VideoService
 from tests.web import free_port
 

@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callsheet.tasks.runtime.redact import (
-    PATTERNS,
-    install,
-    redact,
-    register_secret,
-    unsigned,
-)
+from callsheet.tasks.runtime.redact import PATTERNS, install, redact, register_secret, unsigned
 
 
 @pytest.mark.parametrize(

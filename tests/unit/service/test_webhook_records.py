@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.tasks.runtime.errors import (
-    BadInput,
-    ShapeError,
-)
+from callsheet.tasks.runtime.errors import BadInput, ShapeError
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.service import operations as ops
 from tests.unit.service.asked import subscribe
@@ -112,8 +109,7 @@ async def test_a_list_of_them_is_found(talk, body):
 
 
 @pytest.mark.parametrize(
-    "body",
-    [[{"n": 1}, "odd"], enveloped([{"n": 1}, "odd"]), {"deliveries": [{"n": 1}, "odd"]}],
+    "body", [[{"n": 1}, "odd"], enveloped([{"n": 1}, "odd"]), {"deliveries": [{"n": 1}, "odd"]}]
 )
 async def test_attempts_at_delivery_are_kept_as_they_are(talk, body):
     service, _ = talk((200, body))

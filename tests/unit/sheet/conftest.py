@@ -17,11 +17,7 @@ from callsheet.tasks.sheet import Sheet, SheetOptions, parse_sheet
 
 
 def _parse(
-    content: str | bytes,
-    name: str = "campaign.csv",
-    *,
-    folder: Path | None = None,
-    **options: Any,
+    content: str | bytes, name: str = "campaign.csv", *, folder: Path | None = None, **options: Any
 ) -> Sheet:
     raw = content.encode() if isinstance(content, str) else content
     return parse_sheet(raw, name=name, folder=folder, options=SheetOptions(**options))

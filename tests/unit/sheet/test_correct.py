@@ -59,10 +59,7 @@ def test_a_workbook_becomes_a_csv(title: str) -> None:
 
     assert name_of_copy("s.xlsx") == "s.csv"
     assert not found_in(after, "s.csv").problems
-    assert text_of(after) == [
-        "id,script,aspect_ratio,duration_seconds",
-        "a,Hello & <you>,9:16,8",
-    ]
+    assert text_of(after) == ["id,script,aspect_ratio,duration_seconds", "a,Hello & <you>,9:16,8"]
 
 
 def odd(sheet: Worksheet) -> None:

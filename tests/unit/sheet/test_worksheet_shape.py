@@ -149,8 +149,7 @@ def test_a_sheet_of_hidden_rows_alone_has_none(refuse, workbook):
 
 def test_hidden_columns_are_read_and_said(read, workbook):
     book = workbook(
-        [[*HEAD, "x_mine"], [*rows(1)[0], "a"], [*rows(2)[0], "b"]],
-        change=hiding(columns="DEFG"),
+        [[*HEAD, "x_mine"], [*rows(1)[0], "a"], [*rows(2)[0], "b"]], change=hiding(columns="DEFG")
     )
     assert [str(note) for note in read(book, "c.xlsx").notes] == [
         "c.xlsx has 2 hidden columns (topic, language), read as all others"

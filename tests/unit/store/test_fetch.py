@@ -16,15 +16,7 @@ import pytest
 from callsheet.tasks.runtime.errors import StoreError
 from callsheet.tasks.store import Fetcher
 from callsheet.tasks.store.spool import BLOCK
-from tests.unit.store.video_server import (
-    Answer,
-    Request,
-    VideoServer,
-    always,
-    answer,
-    cut,
-    honest,
-)
+from tests.unit.store.video_server import Answer, Request, VideoServer, always, answer, cut, honest
 
 DOWNLOAD = """
 import asyncio, sys

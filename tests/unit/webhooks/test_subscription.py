@@ -16,11 +16,7 @@ import pytest
 
 from callsheet.tasks.credentials import WebhookSecret
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.webhook_events import (
-    Hint,
-    keep_hint,
-    pings_heard,
-)
+from callsheet.tasks.ledger.webhook_events import Hint, keep_hint, pings_heard
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import VideoService, Webhook
 from callsheet.tasks.webhooks import Subscriber, new_nonce
