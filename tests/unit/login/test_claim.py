@@ -63,12 +63,8 @@ def log_in(exchange, endpoints, server, heard, kept):
 async def test_a_claim_is_begun_kept_shown_and_polled(log_in, server, heard, kept):
     assert (await log_in(PENDING, GRANTED)).key == KEY
     (begun,) = server.to(BEGIN)
-    assert begun.members == {
-        "type": "service_auth",
-        "login_hint": "ada@studio.example",
-        "client_name": "Callsheet on set",
-        "scope": "read",
-    }
+    asked = {"type": "service_auth", "login_hint": "ada@studio.example", "scope": "read"}
+    assert begun.members == {**asked, "client_name": "Callsheet on set"}
     ((claim, shown_before),) = kept
     assert (claim.token, shown_before) == ("clm_canary0claim", 0)
     assert [code.code for code in heard.codes] == ["WDJB-MJHT"]
@@ -79,7 +75,6 @@ async def test_a_claim_is_begun_kept_shown_and_polled(log_in, server, heard, kep
 @pytest.mark.parametrize(
     ("said", "hours"),
     [
-        (86400, 24),
         ("7200", 2),
         ((NOW + timedelta(hours=5)).timestamp(), 5),
         ("2026-01-01T06:00:00Z", 6),
@@ -147,7 +142,6 @@ async def test_a_code_that_the_server_holds_good_is_waited_for(log_in, server, h
     ("answer", "code"),
     [
         ((410, {"error": "claim_expired"}), "claim_expired"),
-        ((410, b"gone"), "claim_expired"),
         ((400, {"error": "invalid_claim_token"}), "invalid_claim_token"),
         ((401, {"error": {"code": "invalid_claim_token", "message": "x"}}), "invalid_claim_token"),
     ],
