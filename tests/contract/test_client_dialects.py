@@ -23,13 +23,6 @@ async def at(url: str) -> bytes:
     return answer.content
 
 
-async def test_a_quote(spoken):
-    quote = await spoken.estimate(REQUEST)
-    assert quote.amount is not None
-    assert quote.amount > 0
-    assert (await spoken.estimate(REQUEST | {"duration_seconds": 10})).amount > quote.amount
-
-
 async def test_a_video_from_create_to_download(spoken):
     quote = await spoken.estimate(REQUEST)
     created = await made(spoken, new_key())
@@ -42,11 +35,6 @@ async def test_a_video_from_create_to_download(spoken):
     assert seen.id == created.video_id
     assert seen.status not in (None, "generating", "draft")
     assert seen.charged == quote.amount
-
-
-async def test_the_same_key_again(spoken):
-    key = new_key()
-    assert len({(await made(spoken, key)).video_id for _ in range(3)}) == 1
 
 
 async def test_captions(spoken):

@@ -79,10 +79,7 @@ async def test_a_clip_without_a_key_is_sent_once_and_told_as_unknown(service, fa
         ("export", lambda s, video_id: s.ask(ops.RENDER, video_id, {})),
         ("scene", lambda s, video_id: s.ask(ops.SCENE, video_id, {}, scene=1)),
         ("voice", lambda s, video_id: s.ask(ops.VOICE, video_id, {"voice_id": "v"})),
-        (
-            "webhooks_create",
-            lambda s, _: subscribe(s, "http://127.0.0.1:9/"),
-        ),
+        ("webhooks_create", lambda s, _: subscribe(s, "http://127.0.0.1:9/")),
     ],
 )
 async def test_what_is_sent_once_and_lost_was_made_once(service, faulty, operation, ask):

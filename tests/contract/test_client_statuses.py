@@ -6,25 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from callsheet.tasks.runtime.errors import (
-    BadRequest,
-    Conflict,
-    InsufficientCredits,
-    NotFound,
-    RateLimited,
-)
+from callsheet.tasks.runtime import errors
 from callsheet.tasks.service import OPERATIONS
 from callsheet.tasks.service import operations as ops
 from callsheet.tasks.values.briefs import canonical_json
-from tests.contract.sandboxes import (
-    CLIPS,
-    anyone,
-    client,
-    endless,
-    frozen,
-    made,
-    new_key,
-)
+from tests.contract.sandboxes import CLIPS, client, endless, frozen, made, new_key
 from tests.unit.service.asked import ASKED
 
 #: What can be asked of one video or webhook.
@@ -41,7 +27,7 @@ def poor(running_with):
 async def test_404_what_is_not_there(service, name):
     operation, asked = OF_ONE[name], ASKED[name]
     named, scene = f"{asked.ids[0]}nowhere", 1 if "{n}" in operation.path else None
-    with pytest.raises(NotFound) as caught:
+    with pytest.raises(errors.NotFound) as caught:
         await service.ask(operation, named, asked.body, scene=scene, query=asked.query)
     assert (caught.value.status, caught.value.permanent, caught.value.attempts) == (404, True, 1)
     assert caught.value.request_id
@@ -60,21 +46,21 @@ async def test_404_what_is_not_there(service, name):
 )
 async def test_400_a_brief_or_script_that_is_not_one(service, bad):
     key = new_key()
-    with pytest.raises(BadRequest) as caught:
+    with pytest.raises(errors.BadRequest) as caught:
         await service.create(frozen(key, **bad), key=key)
     assert (caught.value.status, caught.value.permanent, caught.value.attempts) == (400, True, 1)
 
 
 async def test_400_captions_before_there_is_caption_data(service):
     created = await made(service, new_key(), start_generation=False)
-    with pytest.raises(BadRequest, match="yet"):
+    with pytest.raises(errors.BadRequest, match="yet"):
         await service.captions(created.video_id, "srt")
 
 
 async def test_402_a_create_without_credits(poor):
     key = new_key()
     async with client(poor) as service:
-        with pytest.raises(InsufficientCredits) as caught:
+        with pytest.raises(errors.InsufficientCredits) as caught:
             await made(service, key)
     assert (caught.value.status, caught.value.key, caught.value.attempts) == (402, key, 1)
 
@@ -82,38 +68,14 @@ async def test_402_a_create_without_credits(poor):
 @pytest.mark.parametrize("name", CLIPS)
 async def test_402_a_clip_without_credits(poor, name):
     async with client(poor) as service:
-        with pytest.raises(InsufficientCredits):
+        with pytest.raises(errors.InsufficientCredits):
             await service.make(name, canonical_json(CLIPS[name]), key=None)
-
-
-async def test_402_generating_a_draft_without_credits(poor):
-    async with client(poor) as service:
-        draft = await made(service, new_key(), start_generation=False)
-        with pytest.raises(InsufficientCredits):
-            await service.ask(ops.GENERATE, draft.video_id)
-        assert (await service.get(draft.video_id)).status == "draft"
 
 
 async def test_409_generating_what_is_generating(service, running):
     video_id = await endless(service, running)
-    with pytest.raises(Conflict, match="already generating"):
+    with pytest.raises(errors.Conflict, match="already generating"):
         await service.ask(ops.GENERATE, video_id)
-    await service.cancel(video_id)
-
-
-async def test_409_cancelling_what_does_not_run(service):
-    draft = await made(service, new_key(), start_generation=False)
-    with pytest.raises(Conflict, match="no render is running"):
-        await service.cancel(draft.video_id)
-    assert (await service.get(draft.video_id)).status == "draft"
-
-
-async def test_409_a_video_that_is_not_ready_may_be_asked_for_again(service, running):
-    video_id = await endless(service, running)
-    with pytest.raises(Conflict, match="not ready") as caught:
-        await service.download(video_id)
-    assert not caught.value.permanent
-    assert _error(running, f"/videos/{video_id}/download")["retryable"] is True
     await service.cancel(video_id)
 
 
@@ -131,20 +93,15 @@ async def test_429_the_spend_limit_names_its_moment(running_with):
         await _is_limited(service)
 
 
-def _error(ready, path: str) -> dict:
-    headers = {"authorization": f"Bearer {ready['api_key']}"}
-    return dict(anyone.get(ready["base_url"] + path, headers=headers).json()["error"])
-
-
 async def _is_limited(service):
-    with pytest.raises(RateLimited) as caught:
+    with pytest.raises(errors.RateLimited) as caught:
         await made(service, new_key())
     left = (caught.value.retry_at - datetime.now(UTC)).total_seconds()
     # A date has whole seconds, on both sides.
     assert 3000 < left <= 3605
     assert not caught.value.permanent
     # Until then nothing is sent any more.
-    with pytest.raises(RateLimited) as shut:
+    with pytest.raises(errors.RateLimited) as shut:
         await service.get("vid_1")
     assert (caught.value.status, shut.value.status) == (429, None)
     assert caught.value.retry_at == shut.value.retry_at == service.gate.closed_until

@@ -68,9 +68,7 @@ async def _keep(here: Place, hint: Hint) -> None:
 
 
 @pytest.mark.merge
-async def test_a_receiver_that_goes_is_missed_and_one_that_comes_back_is_relied_on(
-    here: Place,
-) -> None:
+async def test_a_receiver_that_goes_is_missed_and_one_that_comes_back_is_relied_on(here):
     engine = Engine()
     async with listening(here, engine, SHORT):
         await engine.until(lambda: len(engine.said) == 1)
@@ -90,9 +88,7 @@ async def test_a_receiver_that_goes_is_missed_and_one_that_comes_back_is_relied_
     ]
 
 
-async def test_a_webhook_that_was_disabled_is_mended_and_everything_is_looked_at(
-    here: Place,
-) -> None:
+async def test_a_webhook_that_was_disabled_is_mended_and_everything_is_looked_at(here):
     engine = Engine()
     async with here.receiver():
         made = await here.ensure()
@@ -103,7 +99,7 @@ async def test_a_webhook_that_was_disabled_is_mended_and_everything_is_looked_at
     assert engine.said == []
 
 
-async def test_hints_are_passed_on_once_and_those_from_before_are_not(here: Place) -> None:
+async def test_hints_are_passed_on_once_and_those_from_before_are_not(here):
     engine = Engine()
     await _keep(here, replace(HINT, digest="0" * 64, videos=frozenset({"vid_0"})))
     async with listening(here, engine, SHORT):
@@ -117,7 +113,7 @@ async def test_hints_are_passed_on_once_and_those_from_before_are_not(here: Plac
 
 
 @pytest.mark.merge
-async def test_a_delivery_that_names_no_video_has_all_looked_at_now_and_then(here: Place) -> None:
+async def test_a_delivery_that_names_no_video_has_all_looked_at_now_and_then(here):
     engine = Engine()
     async with listening(here, engine, SHORT):
         for n in range(5):
@@ -128,7 +124,7 @@ async def test_a_delivery_that_names_no_video_has_all_looked_at_now_and_then(her
     assert engine.sweeps == 1
 
 
-async def test_whoever_insists_on_webhooks_does_not_begin_without_them(here: Place) -> None:
+async def test_whoever_insists_on_webhooks_does_not_begin_without_them(here):
     intervals = CheckIntervals(ping_timeout=SHORT)
     with pytest.raises(ConfigurationError, match="nothing new was spent"):
         async with following_hints(here.at, Engine(), say=print, strict=True, intervals=intervals):

@@ -15,7 +15,7 @@ from playwright.sync_api import expect, sync_playwright
 from tests.browser import find_browser
 from tests.fixtures import sandbox_fixture
 from tests.person import ADA, BEN, Person
-from tests.programs import Desk, Finished, Sandbox, sandbox, simple_sheet
+from tests.programs import Desk, Finished, Sandbox, simple_sheet
 
 ALL = ["read", "write", "ai"]
 
@@ -74,24 +74,17 @@ def key_in(path: Path) -> str:
 
 
 @pytest.mark.merge
-def test_with_a_code_and_out_again(desk: Desk, service: Sandbox) -> None:
+def test_with_a_code_and_out_again(desk, service):
     done = log_in(desk, "--json")
     assert done.status == 0, done.err
     assert "there is no terminal to ask at" in done.err
     assert done.err.index("as plain text in") < done.err.index("enter ")
     key = key_in(kept(desk))
-    assert done.json == {
-        "profile": "default",
-        "base_url": service.ready["base_url"],
-        "auth_url": service.ready["auth_url"],
-        "key": f"mav_…{key[-4:]}",
-        "scopes": ALL,
-        "missing": [],
-        "accepted": True,
-        "stored_in": "file",
-        "where": str(kept(desk)),
-        "exit": 0,
-    }
+    said = done.json
+    assert {name: said[name] for name in ("base_url", "auth_url")}.items() <= service.ready.items()
+    assert (said["profile"], said["key"], said["exit"]) == ("default", f"mav_…{key[-4:]}", 0)
+    assert (said["scopes"], said["missing"], said["accepted"]) == (ALL, [], True)
+    assert (said["stored_in"], said["where"]) == ("file", str(kept(desk)))
     assert accepts(service, key)
     who = desk.call("whoami", "--json").json
     assert (who["source"], who["where"], who["key"]) == ("file", str(kept(desk)), done.json["key"])
@@ -109,9 +102,7 @@ def test_with_a_code_and_out_again(desk: Desk, service: Sandbox) -> None:
 
 
 @pytest.mark.merge
-def test_through_a_browser_and_a_later_command_needs_nothing_else(
-    desk: Desk, service: Sandbox
-) -> None:
+def test_through_a_browser_and_a_later_command_needs_nothing_else(desk, service):
     done = browse(desk)
     assert done.status == 0, done.err
     assert f"logged in to {service.ready['base_url']}" in done.out
@@ -125,7 +116,7 @@ def test_through_a_browser_and_a_later_command_needs_nothing_else(
     assert (refused.status, "CALLSHEET_BASE_URL" in refused.err) == (2, True)
 
 
-def test_the_mcp_server_says_where_to_log_in(desk: Desk, service: Sandbox) -> None:
+def test_the_mcp_server_says_where_to_log_in(desk, service):
     del desk.environ["CALLSHEET_AUTH_URL"]
     desk.environ["CALLSHEET_MCP_URL"] = service.ready["mcp_url"]
     done = browse(desk, "--json")
@@ -133,7 +124,7 @@ def test_the_mcp_server_says_where_to_log_in(desk: Desk, service: Sandbox) -> No
 
 
 @pytest.mark.merge
-def test_a_real_browser_is_led_through_and_told_to_go_back(desk: Desk) -> None:
+def test_a_real_browser_is_led_through_and_told_to_go_back(desk):
     desk.environ["BROWSER"] = "true %s"
     process = desk.start("login", "--browser")
     lines = iter(process.stderr.readline, "")
@@ -154,7 +145,7 @@ def test_a_real_browser_is_led_through_and_told_to_go_back(desk: Desk) -> None:
 
 
 @pytest.mark.merge
-def test_fewer_scopes_than_asked_are_told_with_what_they_lack(desk: Desk, service: Sandbox) -> None:
+def test_fewer_scopes_than_asked_are_told_with_what_they_lack(desk, service):
     done = browse(desk, "--json", grants="read")
     assert (done.json["scopes"], done.json["missing"]) == (["read"], ["write", "ai"])
     assert "animate an image" in done.err
@@ -165,13 +156,13 @@ def test_fewer_scopes_than_asked_are_told_with_what_they_lack(desk: Desk, servic
     assert not service.charges()
 
 
-def test_only_what_is_asked_for_is_granted(desk: Desk) -> None:
+def test_only_what_is_asked_for_is_granted(desk):
     assert browse(desk, "--json", "--scopes", "read,ai").json["scopes"] == ["read", "ai"]
     assert desk.call("login", "--scopes", "read,fly").status == 2
 
 
 @pytest.mark.parametrize("way", ["--browser", "--device"])
-def test_a_no_is_told_and_nothing_is_kept(desk: Desk, way: str) -> None:
+def test_a_no_is_told_and_nothing_is_kept(desk, way):
     if way == "--browser":
         done = browse(desk, "--json", decision="deny")
     else:
@@ -182,7 +173,7 @@ def test_a_no_is_told_and_nothing_is_kept(desk: Desk, way: str) -> None:
 
 
 @pytest.mark.merge
-def test_an_email_login_is_for_that_person_alone(desk: Desk) -> None:
+def test_an_email_login_is_for_that_person_alone(desk):
     done = log_in(desk, "--email", ADA, "--json", person=BehindAStranger(ADA))
     assert (done.status, done.json["scopes"]) == (0, ALL), done.err
 
@@ -199,32 +190,7 @@ class BehindAStranger(Person):
 
 
 @pytest.mark.merge
-def test_an_email_login_is_taken_up_again_where_it_was_left(desk: Desk, service: Sandbox) -> None:
-    first = desk.start("login", "--email", ADA)
-    assert first.stderr is not None
-    code = address = None
-    for line in first.stderr:
-        address = address or (m[1] if (m := re.match(r"open  (\S+)", line)) else None)
-        code = m[1] if (m := re.match(r"enter (\S+)", line)) else None
-        if code:
-            break
-    first.kill()
-    first.communicate()
-    claim = kept(desk).parent / "claims" / "default.json"
-    assert claim.stat().st_mode & 0o777 == 0o600
-    begun = service.calls()["identity"]
-    Person(ADA).answer(f"{address}?user_code={code}")
-
-    done = desk.call("login", "--email", ADA, "--json")
-
-    assert (done.status, done.json["stored_in"]) == (0, "file"), done.err
-    assert (service.calls()["identity"], claim.exists()) == (begun, False)
-    token = re.findall(r"clm_[\w-]+", done.out + done.err)
-    assert not token
-
-
-@pytest.mark.merge
-def test_a_key_is_read_from_standard_input_and_tried(desk: Desk, service: Sandbox) -> None:
+def test_a_key_is_read_from_standard_input_and_tried(desk, service):
     key = service.ready["keys"]["read"]
     done = hand_in(desk, key + "\n", "--json")
     assert (done.status, done.json["scopes"]) == (0, ["read"]), done.err
@@ -245,18 +211,10 @@ def test_a_key_is_read_from_standard_input_and_tried(desk: Desk, service: Sandbo
         ("", "holds no key"),
     ],
 )
-def test_what_is_no_good_key_is_not_kept(desk: Desk, key: str, words: str) -> None:
+def test_what_is_no_good_key_is_not_kept(desk, key, words):
     done = hand_in(desk, key)
     assert (done.status, words in done.err) == (2, True), done.err
     assert "canary0" not in done.out + done.err
-    assert not kept(desk).exists()
-
-
-@pytest.mark.merge
-def test_a_key_that_cannot_be_tried_is_not_kept_and_may_be_later(desk: Desk) -> None:
-    desk.environ["CALLSHEET_BASE_URL"] = "http://127.0.0.1:1/api/v1"
-    done = hand_in(desk, "mav_canary0canary0canary0")
-    assert (done.status, "could not be tried" in done.err) == (5, True)
     assert not kept(desk).exists()
 
 
@@ -267,7 +225,7 @@ def hand_in(desk: Desk, key: str, *words: str) -> Finished:
     return Finished(process.returncode, out, err)
 
 
-def test_a_key_that_is_not_kept_is_revoked(desk: Desk, service: Sandbox) -> None:
+def test_a_key_that_is_not_kept_is_revoked(desk, service):
     before = service.calls().get("revoke", 0)
     done = browse(desk, "--no-store", "--json")
     assert (done.status, done.json["stored_in"]) == (0, None)
@@ -275,7 +233,7 @@ def test_a_key_that_is_not_kept_is_revoked(desk: Desk, service: Sandbox) -> None
     assert not kept(desk).exists()
 
 
-def test_a_key_may_go_into_a_file_of_its_own(desk: Desk, service: Sandbox) -> None:
+def test_a_key_may_go_into_a_file_of_its_own(desk, service):
     path = desk.folder / "night.key"
     done = browse(desk, "--token-file", "night.key", "--json")
     assert (done.status, done.json["stored_in"]) == (0, "token-file")
@@ -290,7 +248,7 @@ def test_a_key_may_go_into_a_file_of_its_own(desk: Desk, service: Sandbox) -> No
     assert (refused.status, (desk.folder / "notes.txt").read_text()) == (2, "mine")
 
 
-def test_a_key_of_the_environment_wins_and_is_not_touched(desk: Desk, service: Sandbox) -> None:
+def test_a_key_of_the_environment_wins_and_is_not_touched(desk, service):
     browse(desk)
     desk.environ["CALLSHEET_API_KEY"] = service.ready["keys"]["write"]
     who = desk.call("whoami", "--json").json
@@ -300,7 +258,7 @@ def test_a_key_of_the_environment_wins_and_is_not_touched(desk: Desk, service: S
     assert desk.call("whoami").status == 0
 
 
-def test_organisations_stand_beside_each_other_by_profile(desk: Desk) -> None:
+def test_organisations_stand_beside_each_other_by_profile(desk):
     assert desk.call("whoami", "--profile", "studio").status == 2
     browse(desk, "--profile", "studio")
     browse(desk, "--profile", "agency", grants="read")
@@ -315,32 +273,7 @@ def test_organisations_stand_beside_each_other_by_profile(desk: Desk) -> None:
     assert desk.call("whoami", "--profile", "agency").status == 0
 
 
-def test_a_kept_key_does_not_go_to_another_service(desk: Desk) -> None:
-    browse(desk)
-    desk.environ["CALLSHEET_BASE_URL"] = "http://127.0.0.1:1/api/v1"
-    done = desk.call("whoami")
-    assert (done.status, "kept one for" in done.err) == (2, True)
-
-
-@pytest.mark.merge
-def test_a_logout_that_proves_nothing_says_so_and_forgets_the_key(
-    tmp_path: Path, desk: Desk
-) -> None:
-    with sandbox(tmp_path / "gone", "--time-scale", "10") as gone:
-        desk.environ |= {
-            "CALLSHEET_BASE_URL": gone.ready["base_url"],
-            "CALLSHEET_AUTH_URL": gone.ready["auth_url"],
-        }
-        assert browse(desk).status == 0
-    asked = desk.call("whoami", "--json")
-    assert (asked.status, asked.json["accepted"]) == (5, None)
-    done = desk.call("logout", "--json")
-    assert (done.status, done.json["revoked"]) == (3, False)
-    assert "may still be good" in done.err
-    assert not kept(desk).exists()
-
-
-def test_a_revoked_key_is_told(desk: Desk, service: Sandbox) -> None:
+def test_a_revoked_key_is_told(desk, service):
     browse(desk)
     key = key_in(kept(desk))
     httpx.post(f"{service.ready['auth_url']}/api/oauth/revoke", data={"token": key})
@@ -349,24 +282,21 @@ def test_a_revoked_key_is_told(desk: Desk, service: Sandbox) -> None:
     assert "callsheet login" in who.err
 
 
+ELSEWHERE = {"CALLSHEET_BASE_URL": "https://api.test/api/v1"}
+
+
 @pytest.mark.parametrize(
     ("environ", "status", "words"),
     [
         ({"CALLSHEET_BASE_URL": ""}, 2, "CALLSHEET_BASE_URL is not set"),
-        (
-            {"CALLSHEET_BASE_URL": "https://api.test/api/v1", "CALLSHEET_AUTH_URL": ""},
-            2,
-            "CALLSHEET_AUTH_URL is not set",
-        ),
+        ({**ELSEWHERE, "CALLSHEET_AUTH_URL": ""}, 2, "CALLSHEET_AUTH_URL is not set"),
         ({"CALLSHEET_AUTH_URL": "http://auth.test"}, 2, "not reached over https"),
         ({"CALLSHEET_AUTH_URL": "http://127.0.0.1:1"}, 5, "could not be reached"),
         ({"CALLSHEET_CREDENTIALS": "keyring"}, 2, "CALLSHEET_CREDENTIALS=file"),
         ({"CALLSHEET_CLAIM_GRANT": "urn:other"}, 2, "CALLSHEET_CLAIM_GRANT"),
     ],
 )
-def test_what_keeps_a_login_from_beginning_is_told(
-    desk: Desk, environ: dict[str, str], status: int, words: str
-) -> None:
+def test_what_keeps_a_login_from_beginning_is_told(desk, environ, status, words):
     desk.environ |= {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring", **environ}
     done = desk.call("login", "--email", ADA, "--json")
     assert (done.status, words in done.err, done.json["exit"]) == (status, True, status), done.err

@@ -6,8 +6,6 @@ The sandbox, the receiver and the ledger are real; only the hours are short.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,26 +14,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from callsheet.tasks.credentials import WebhookSecret, keep_webhook_secret, read_webhook_secrets
 from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.ledger.webhook_events import hinted_at, latest_hint, pings_heard
+from callsheet.tasks.ledger.webhook_events import hinted_at, latest_hint
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.service import operations as ops
-from callsheet.tasks.webhooks import new_nonce, rotate_subscription
+from callsheet.tasks.webhooks import SubscriptionStatus, new_nonce, rotate_subscription
 from tests.contract.sandbox.receiver import receiving as answering
 from tests.contract.sandbox.receiver import status as answering_with
-from tests.contract.sandboxes import (
-    DIALECTS,
-    USUAL,
-    clear_faults,
-    finished,
-    made,
-    new_key,
-    plan_fault,
-)
+from tests.contract.sandboxes import clear_faults, finished, made, new_key, plan_fault
 from tests.contract.subscribing import SHORT, Place, place
 from tests.unit.service.asked import subscribe
 from tests.web import free_port
@@ -98,26 +87,39 @@ async def briefly(seconds: float) -> None:
     await asyncio.sleep(min(seconds, 0.1))
 
 
-async def test_it_is_made_once_and_found_again(here: Place, opening: Opening):
+async def subscribed(here: Place) -> SubscriptionStatus:
+    """Subscribe while a receiver is at work."""
+    async with here.receiver():
+        return await here.ensure()
+
+
+async def test_it_is_made_once_and_found_again_by_every_process_key_and_place(
+    here, opening, running
+):
+    # Another address of the service stands for another key: both change the fingerprint.
+    other = {**running, "base_url": running["base_url"].replace("127.0.0.1", "localhost")}
     async with here.receiver():
         first = await here.ensure()
-        again = await here.ensure()
-        async with opening() as another_process:
-            other = await another_process.ensure()
+        (webhook,), (secret,) = await here.webhooks(), here.secrets()
+        async with opening() as process, opening("there") as there:
+            found = [await one.ensure() for one in (here, process, there)]
+            refused = await rotate_subscription(there.at)
+            assert there.secrets() == []
+        async with opening(ready=other) as renewed:
+            found.append(await renewed.ensure())
 
-    assert first.made
-    assert (first.heard, first.trouble) == (True, None)
-    assert first == replace(again, made=True) == replace(other, made=True)
-    (webhook,) = await here.webhooks()
-    (secret,) = here.secrets()
+    assert (first.made, first.heard, first.trouble) == (True, True, None)
+    assert {replace(one, made=True) for one in found} == {first}
     assert webhook.url == first.url == here.at.prefix + str(first.nonce)
-    assert webhook.id == first.webhook_id
-    assert webhook.events == ("video.ready",)
-    assert secret.stem == first.nonce
-    assert secret.stat().st_mode & 0o077 == 0
+    assert (webhook.id, webhook.events) == (first.webhook_id, ("video.ready",))
+    assert (secret.stem, secret.stat().st_mode & 0o077) == (first.nonce, 0)
+    assert "made by another machine" in str(refused.trouble)
+    kept = kept_here(here)[str(first.nonce)]
+    assert kept.organisation == renewed.at.organisation != here.at.organisation
+    assert [one.id for one in await here.webhooks()] == [first.webhook_id]
 
 
-async def test_two_at_once_make_one(here: Place, opening: Opening):
+async def test_two_at_once_make_one(here, opening):
     async with here.receiver(), opening() as other:
         both = await asyncio.gather(here.ensure(), other.ensure())
 
@@ -127,67 +129,40 @@ async def test_two_at_once_make_one(here: Place, opening: Opening):
     assert len(await here.webhooks()) == 1
 
 
-@pytest.mark.parametrize("answers", DIALECTS[1:])
-async def test_it_is_found_again_in_every_way_of_answering(
-    opening: Opening, running_with: Callable[..., dict], answers: str
-):
-    ready = running_with(*USUAL, "--answers", answers)
-    async with opening(ready=ready) as here, here.receiver():
-        first, again = await here.ensure(), await here.ensure()
-
-    assert (first.made, first.heard, first.trouble) == (True, True, None)
-    assert again == replace(first, made=False)
-
-
-async def test_a_video_is_told_through_it(here: Place):
-    async with here.receiver():
-        await here.ensure()
-        video_id = (await made(here.at.service, new_key())).video_id
-        await until(lambda: here.at.ledger.read(hinted_at, videos=[video_id]))
-
-
-async def test_a_create_that_was_cut_off_leaves_nothing_behind(here: Place):
+async def test_a_create_that_was_cut_off_leaves_nothing_behind(here):
     """As a kill leaves it between the create and its answer: its secret is nobody's."""
     nonce = new_nonce()
     keep(here, nonce)
     lost = await subscribe(here.at.service, here.at.prefix + nonce)
-    async with here.receiver():
-        status = await here.ensure()
+    status = await subscribed(here)
 
-    assert status.made
-    assert status.heard
+    assert (status.made, status.heard) == (True, True)
     assert [webhook.id for webhook in await here.webhooks()] == [status.webhook_id] != [lost.id]
     assert [secret.stem for secret in here.secrets()] == [status.nonce]
 
 
 @pytest.mark.parametrize("fault", ["drop-after", "shapeless"])
-async def test_a_lost_answer_is_mended_the_next_time(here: Place, running: dict, fault: str):
+async def test_a_lost_answer_is_mended_the_next_time(here, running, fault):
     plan_fault(running, "webhooks_create", fault)
-    async with here.receiver():
-        lost = await here.ensure()
-        left = await here.webhooks()
-        status = await here.ensure()
+    lost = await subscribed(here)
+    assert len(await here.webhooks()) == 1
+    status = await subscribed(here)
 
-    assert lost.trouble
-    assert not lost.heard
-    assert len(left) == 1
-    assert status.made
-    assert status.heard
+    assert (bool(lost.trouble), lost.heard) == (True, False)
+    assert (status.made, status.heard) == (True, True)
     assert [webhook.id for webhook in await here.webhooks()] == [status.webhook_id]
 
 
-async def test_a_refused_create_leaves_nothing_behind(here: Place, running: dict):
+async def test_a_refused_create_leaves_nothing_behind(here, running):
     plan_fault(running, "webhooks_create", "status", status=400)
-    async with here.receiver():
-        refused = await here.ensure()
-        assert (await here.webhooks(), here.secrets()) == ([], [])
-        status = await here.ensure()
+    refused = await subscribed(here)
 
     assert "400" in str(refused.trouble)
-    assert status.heard
+    assert (await here.webhooks(), here.secrets()) == ([], [])
+    assert (await subscribed(here)).heard
 
 
-async def test_a_webhook_whose_secret_is_lost_is_told_and_replaced_by_a_person(here: Place):
+async def test_a_webhook_whose_secret_is_lost_is_told_and_replaced_by_a_person(here):
     async with here.receiver():
         first = await here.ensure()
         (here.at.folder / f"{first.nonce}.json").unlink()
@@ -203,14 +178,12 @@ async def test_a_webhook_whose_secret_is_lost_is_told_and_replaced_by_a_person(h
     assert [webhook.id for webhook in await here.webhooks()] == [status.webhook_id]
 
 
-async def test_a_webhook_deleted_at_the_service_is_replaced(here: Place):
-    async with here.receiver():
-        first = await here.ensure()
-        await here.at.service.ask(ops.DELETE_WEBHOOK, str(first.webhook_id))
-        status = await here.ensure()
+async def test_a_webhook_deleted_at_the_service_is_replaced(here):
+    first = await subscribed(here)
+    await here.at.service.ask(ops.DELETE_WEBHOOK, str(first.webhook_id))
+    status = await subscribed(here)
 
-    assert status.made
-    assert status.heard
+    assert (status.made, status.heard) == (True, True)
     assert status.nonce != first.nonce
     old = kept_here(here)[str(first.nonce)]
     assert old.retired_at is not None
@@ -218,9 +191,8 @@ async def test_a_webhook_deleted_at_the_service_is_replaced(here: Place):
 
 
 @pytest.mark.merge
-async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(here: Place):
-    async with here.receiver():
-        first = await here.ensure()
+async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(here):
+    first = await subscribed(here)
     service = here.at.service
     # Each is tried several times; of the attempts the service lists the last 50.
     await asyncio.gather(*(made(service, new_key()) for _ in range(10)))
@@ -231,12 +203,9 @@ async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(her
     await until(is_off)
     down = await here.ensure(SHORT)
     assert await is_off(), "it is enabled only when somebody hears it"
-    async with here.receiver():
-        up = await here.ensure()
-        settled = await here.ensure()
+    up, settled = await subscribed(here), await subscribed(here)
 
-    assert not down.heard
-    assert not down.enabled
+    assert (down.heard, down.enabled) == (False, False)
     assert "disabled until a ping arrives" in str(down.trouble)
     assert (up.heard, up.enabled, up.made, up.trouble) == (True, True, False, None)
     assert up.webhook_id == first.webhook_id
@@ -244,12 +213,9 @@ async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(her
     assert not await is_off()
 
 
-async def test_a_receiver_that_is_down_is_a_trouble(here: Place):
-    async with here.receiver():
-        await here.ensure()
-    down = await here.ensure(SHORT)
-    async with here.receiver():
-        up = await here.ensure()
+async def test_a_receiver_that_is_down_is_a_trouble(here):
+    await subscribed(here)
+    down, up = await here.ensure(SHORT), await subscribed(here)
 
     assert (down.heard, down.made) == (False, False)
     assert "was not heard within 1.5 s" in str(down.trouble)
@@ -257,79 +223,17 @@ async def test_a_receiver_that_is_down_is_a_trouble(here: Place):
     assert (up.heard, up.trouble) == (True, None)
 
 
-async def test_a_ping_that_says_the_same_every_time_is_heard_every_time(here: Place):
-    """Nothing says that the bodies of two pings differ."""
-    body = b'{"data":{"test":true}}'
-    async with here.receiver() as receiver, httpx.AsyncClient(verify=False) as sender:
-        nonce = str((await here.ensure()).nonce)
-        kept = kept_here(here)[nonce]
-        signature = hmac.new(kept.secret.encode(), body, hashlib.sha256).hexdigest()
-        marks = set()
-        for number in range(3):
-            headers = {
-                "X-Service-Signature": f"sha256={signature}",
-                "X-Service-Event-Id": f"evt_{number}",
-            }
-            answer = await sender.post(receiver.address, content=body, headers=headers)
-            assert answer.status_code == 200
-            marks.add(await here.at.ledger.read(pings_heard, nonce=nonce, since=0.0))
-
-    assert len(marks) == 3
-
-
-async def test_a_receiver_with_another_ledger_is_not_heard(
-    here: Place, opening: Opening, tmp_path: Path, empty_ledger: Path
-):
+async def test_a_receiver_with_another_ledger_is_not_heard(here, opening, tmp_path, empty_ledger):
     shutil.copy(empty_ledger, tmp_path / "other.db")
     async with opening(ledger=tmp_path / "other.db") as other, other.receiver():
         status = await here.ensure(SHORT)
 
-    assert status.made
-    assert not status.heard
+    assert (status.made, status.heard) == (True, False)
     assert "with this ledger" in str(status.trouble)
 
 
-async def test_another_ledger_takes_up_what_the_secrets_know(
-    here: Place, opening: Opening, tmp_path: Path, empty_ledger: Path
-):
-    async with here.receiver():
-        first = await here.ensure()
-    shutil.copy(empty_ledger, tmp_path / "new.db")
-    async with opening(ledger=tmp_path / "new.db") as again, again.receiver():
-        assert await again.ensure() == replace(first, made=False)
-
-
-async def test_a_new_key_finds_what_the_old_one_made(here: Place, opening: Opening, running: dict):
-    """Another address of the service stands for another key: both change the fingerprint."""
-    other = {**running, "base_url": running["base_url"].replace("127.0.0.1", "localhost")}
-    async with here.receiver():
-        first = await here.ensure()
-        async with opening(ready=other) as renewed:
-            found = await renewed.ensure()
-
-    assert found == replace(first, made=False)
-    kept = kept_here(here)[str(first.nonce)]
-    assert kept.organisation == renewed.at.organisation != here.at.organisation
-
-
-async def test_another_place_uses_the_one_that_is_there(here: Place, opening: Opening):
-    async with here.receiver(), opening("there") as there:
-        first = await here.ensure()
-        status = await there.ensure()
-        refused = await rotate_subscription(there.at)
-        secrets = there.secrets()
-
-    assert status == replace(first, made=False)
-    assert secrets == []
-    assert "made by another machine" in str(refused.trouble)
-    assert [webhook.id for webhook in await here.webhooks()] == [first.webhook_id]
-
-
-async def test_a_webhook_of_another_place_that_is_not_heard_is_left_alone(
-    here: Place, opening: Opening
-):
-    async with here.receiver():
-        first = await here.ensure()
+async def test_a_webhook_of_another_place_that_is_not_heard_is_left_alone(here, opening):
+    first = await subscribed(here)
     async with opening("there") as there:
         status = await there.ensure(SHORT)
 
@@ -339,7 +243,7 @@ async def test_a_webhook_of_another_place_that_is_not_heard_is_left_alone(
     assert len(await here.webhooks()) == 1
 
 
-async def test_of_two_after_a_rotation_that_was_cut_off_the_newer_one_stays(here: Place):
+async def test_of_two_after_a_rotation_that_was_cut_off_the_newer_one_stays(here):
     async with here.receiver():
         first = await here.ensure()
         nonce = new_nonce()
@@ -351,20 +255,8 @@ async def test_of_two_after_a_rotation_that_was_cut_off_the_newer_one_stays(here
     assert [webhook.id for webhook in await here.webhooks()] == [hook.id] != [first.webhook_id]
 
 
-async def test_a_new_address_gets_a_webhook_of_its_own(here: Place, opening: Opening):
-    async with here.receiver():
-        first = await here.ensure()
-    async with opening(port=free_port()) as moved, moved.receiver():
-        status = await moved.ensure()
-
-    assert status.made
-    assert status.heard
-    assert await here.webhooks() == []
-    assert status.nonce != first.nonce
-
-
 @pytest.mark.merge
-async def test_rotation_refuses_no_delivery_and_loses_none(here: Place):
+async def test_rotation_refuses_no_delivery_and_loses_none(here):
     async with here.receiver() as receiver:
         first = await here.ensure()
         videos: list[str] = []
@@ -392,9 +284,7 @@ async def test_rotation_refuses_no_delivery_and_loses_none(here: Place):
 
 
 @pytest.mark.merge
-async def test_rotation_waits_for_what_is_on_its_way_through_the_old_one(
-    here: Place, running: dict
-):
+async def test_rotation_waits_for_what_is_on_its_way_through_the_old_one(here, running):
     async with here.receiver():
         await here.ensure()
         plan_fault(running, "webhook", "late", nth="1-99", seconds=2.0)
@@ -408,27 +298,16 @@ async def test_rotation_waits_for_what_is_on_its_way_through_the_old_one(
     assert told.keys() == {video_id}
 
 
-async def test_a_rotation_that_is_not_heard_keeps_the_old_one(here: Place):
-    async with here.receiver():
-        first = await here.ensure()
+async def test_a_rotation_that_is_not_heard_keeps_the_old_one(here):
+    first = await subscribed(here)
     status = await rotate_subscription(here.at, ping_timeout=SHORT)
 
-    assert not status.made
-    assert status.webhook_id == first.webhook_id
+    assert (status.made, status.webhook_id) == (False, first.webhook_id)
     assert "the old one kept" in str(status.trouble)
     assert [webhook.id for webhook in await here.webhooks()] == [first.webhook_id]
 
 
-async def test_a_rotation_makes_one_where_there_is_none(here: Place):
-    async with here.receiver():
-        status = await rotate_subscription(here.at)
-
-    assert status.made
-    assert status.heard
-    assert [webhook.id for webhook in await here.webhooks()] == [status.webhook_id]
-
-
-async def test_webhooks_of_others_are_left_alone(here: Place):
+async def test_webhooks_of_others_are_left_alone(here):
     service = here.at.service
     by_hand = await subscribe(service, here.at.prefix + "made-by-hand")
     deeper = await subscribe(service, f"{here.at.prefix}team/{new_nonce()}")
@@ -437,15 +316,14 @@ async def test_webhooks_of_others_are_left_alone(here: Place):
         status = await here.ensure()
         rotated = await rotate_subscription(replace(here.at, sleep=briefly))
 
-    assert status.made
-    assert rotated.made
+    assert (status.made, rotated.made) == (True, True)
     listed = {webhook.id for webhook in await service.ask(ops.LIST_WEBHOOKS)}
     assert {by_hand.id, deeper.id, beside.id} < listed
     for webhook in (by_hand, deeper, beside):
         await service.ask(ops.DELETE_WEBHOOK, webhook.id)
 
 
-async def test_a_key_without_the_write_scope_is_a_trouble(opening: Opening, running: dict):
+async def test_a_key_without_the_write_scope_is_a_trouble(opening, running):
     async with opening(key=running["keys"]["read"]) as reader:
         status = await reader.ensure()
         left = (await reader.webhooks(), reader.secrets())
@@ -458,15 +336,13 @@ async def test_a_key_without_the_write_scope_is_a_trouble(opening: Opening, runn
 @pytest.mark.parametrize(
     ("on", "status"), [("webhooks_list", 429), ("webhooks_create", 503), ("webhooks_test", 429)]
 )
-async def test_a_service_in_trouble_is_a_trouble(here: Place, running: dict, on: str, status: int):
+async def test_a_service_in_trouble_is_a_trouble(here, running, on, status):
     plan_fault(running, on, "status", status=status, retry_after=3600)
-    async with here.receiver():
-        status = await here.ensure()
-    assert status.trouble
-    assert not status.heard
+    status = await subscribed(here)
+    assert (bool(status.trouble), status.heard) == (True, False)
 
 
-async def test_a_webhook_made_elsewhere_is_only_listened_to(here: Place, opening: Opening):
+async def test_a_webhook_made_elsewhere_is_only_listened_to(here, opening):
     url = here.at.prefix.rstrip("/")
     hook = await subscribe(here.at.service, url)
     given = {"CALLSHEET_WEBHOOK_SECRET": str(hook.secret)}
@@ -486,37 +362,27 @@ async def test_a_webhook_made_elsewhere_is_only_listened_to(here: Place, opening
     assert refused.trouble
 
 
-async def test_a_secret_that_others_can_read_is_a_fault_of_the_configuration(here: Place):
-    async with here.receiver():
-        first = await here.ensure()
-        file = here.at.folder / f"{first.nonce}.json"
-        file.chmod(0o644)
-        with pytest.raises(ConfigurationError, match="can be read by others"):
-            await here.ensure()
-        file.chmod(0o600)
-        assert (await here.ensure()).webhook_id == first.webhook_id
-
-
-async def test_a_folder_that_is_none_is_a_fault_of_the_configuration(here: Place):
-    here.at.folder.parent.mkdir()
-    here.at.folder.write_text("in the way")
-    with pytest.raises(ConfigurationError, match="cannot be used to keep a secret"):
+async def test_a_secret_that_others_can_read_is_a_fault_of_the_configuration(here):
+    first = await subscribed(here)
+    file = here.at.folder / f"{first.nonce}.json"
+    file.chmod(0o644)
+    with pytest.raises(ConfigurationError, match="can be read by others"):
         await here.ensure()
-    assert await here.webhooks() == []
+    file.chmod(0o600)
+    assert (await subscribed(here)).webhook_id == first.webhook_id
 
 
-async def test_a_delivery_that_nobody_signed_does_not_count_as_heard(here: Place):
+async def test_a_delivery_that_nobody_signed_does_not_count_as_heard(here):
     """A program at our address that says 200 to everything is no receiver."""
     with answering() as other:
         other.answer = answering_with(200)
         settings = here.at.settings.model_copy(update={"webhook_url": other.url})
         status = await Place(replace(here.at, settings=settings)).ensure(SHORT)
-    assert status.made
-    assert not status.heard
+    assert (status.made, status.heard) == (True, False)
     assert await here.at.ledger.read(latest_hint) == 0
 
 
-async def test_nothing_is_made_while_its_secret_would_have_no_place(here: Place):
+async def test_nothing_is_made_while_its_secret_would_have_no_place(here):
     def stuck() -> str:
         (here.at.folder / "stuck.json").mkdir()
         return "stuck"

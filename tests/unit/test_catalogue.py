@@ -51,9 +51,7 @@ def test_fields_are_found_in_any_shape(told: Any) -> None:
     "told",
     [
         {},
-        {"fields": []},
         {"fields": None},
-        {"fields": 7},
         {"fields": "product"},
         {"fields": ["product", 7]},
         {"fields": [{"description": "nameless"}]},
@@ -71,7 +69,6 @@ def test_fields_that_cannot_be_read_are_not_told_and_any_is_taken(told: Any) -> 
 @pytest.mark.parametrize(
     ("listed", "ids"),
     [
-        ([{"id": "a"}, {"id": "b"}], ["a", "b"]),
         (["a", "b"], ["a", "b"]),
         ([{"slug": "a", "name": "An A"}], ["a"]),
         ([{"tool_id": 7, "name": "Seven"}], ["7"]),
@@ -95,24 +92,16 @@ def test_a_tool_and_a_field_go_by_every_name_that_the_service_has_for_them() -> 
     assert [tool(told).takes(name) for name in ("product", "f1", "prodct")] == [1, 1, 0]
 
 
-@pytest.mark.parametrize(
-    ("told", "credits"),
-    [
-        ({"credits": 5}, 5),
-        ({"price": "2.5"}, Decimal("2.5")),
-        ({"credits": {"a": 1}}, None),
-        ({}, None),
-    ],
-)
-def test_a_price_is_told_or_not(told: Any, credits: Any) -> None:
-    assert tool({"id": "t", **told}).credits == credits
+def test_a_price_is_told_or_not() -> None:
+    for told, price in (({"credits": 5}, 5), ({"price": "2.5"}, Decimal("2.5")), ({}, None)):
+        assert tool({"id": "t", **told}).credits == price
+    assert tool({"id": "t", "credits": {"a": 1}}).credits is None
 
 
 @pytest.mark.parametrize(
     ("told", "value", "fault"),
     [
         ({}, "anything", None),
-        ({"options": ["calm", "warm"]}, "calm", None),
         ({"options": ["calm", "warm"]}, "loud", "is not one of calm, warm"),
         ({"enum": [{"value": 1, "label": "One"}]}, "1", None),
         ({"choices": [{"id": "a"}]}, "b", "is not one of a"),

@@ -67,7 +67,7 @@ def ending(said: str) -> str:
 
 
 @pytest.mark.merge
-def test_an_error_ends_with_the_command_to_type(desk: Desk) -> None:
+def test_an_error_ends_with_the_command_to_type(desk):
     for file in ("spring.csv", "bad.csv"):
         assert (desk.folder / file).exists()
     ended = {typed: desk.call(*shlex.split(typed)) for typed in ERRORS}
@@ -94,9 +94,7 @@ def test_an_error_ends_with_the_command_to_type(desk: Desk) -> None:
         ("run a.csv", "check the key", None),
     ],
 )  # fmt: skip
-def test_what_is_to_be_run_again_stands_below_in_full(
-    typed: str, remedy: str, command: str | None
-) -> None:
+def test_what_is_to_be_run_again_stands_below_in_full(typed, remedy, command):
     remember_typed(shlex.split(typed))
 
     assert _with_command(remedy) == (f"{remedy}:\n{command}" if command else remedy)

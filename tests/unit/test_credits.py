@@ -22,20 +22,9 @@ from callsheet.tasks.values.amounts import (
 
 @pytest.mark.parametrize(
     ("value", "amount"),
-    [
-        (12, "12"),
-        (12.5, "12.5"),
-        (0.1, "0.1"),
-        (1e-06, "0.000001"),
-        ("12", "12"),
-        (" 12.50 ", "12.5"),
-        ("100", "100"),
-        ("0", "0"),
-        ("-0", "0"),
-        (Decimal("0.1234567"), "0.123457"),
-        (10**12, "1000000000000"),
-    ],
-)
+    [(12, "12"), (0.1, "0.1"), (1e-06, "0.000001"), (" 12.50 ", "12.5"), ("100", "100"),
+     ("-0", "0"), (Decimal("0.1234567"), "0.123457"), (10**12, "1000000000000")],
+)  # fmt: skip
 def test_amounts(value, amount):
     found = parse_credits(value)
     assert found == Decimal(amount)
@@ -58,21 +47,13 @@ def test_millionths_are_kept_exactly(micro):
 
 @pytest.mark.parametrize(
     ("amount", "number", "text"),
-    [
-        ("12", "12", "12"),
-        ("1E+3", "1000", "1,000"),
-        ("12.5", "12.5", "12.5"),
-        ("0.000001", "1e-06", "0.000001"),
-        ("0", "0", "0"),
-    ],
-)
+    [("12", "12", "12"), ("1E+3", "1000", "1,000"), ("0.000001", "1e-06", "0.000001"),
+     ("0", "0", "0"), (None, "null", "unknown")],
+)  # fmt: skip
 def test_shown_to_programs_and_to_people(amount, number, text):
-    assert json.dumps(as_number(Decimal(amount))) == number
-    assert as_text(Decimal(amount)) == text
-
-
-def test_an_unknown_amount_is_called_so():
-    assert (as_number(None), as_text(None)) == (None, "unknown")
+    credits = None if amount is None else Decimal(amount)
+    assert json.dumps(as_number(credits)) == number
+    assert as_text(credits) == text
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def tools() -> set[str]:
 
 
 @pytest.mark.merge
-def test_every_command_is_at_every_door_or_has_its_reason() -> None:
+def test_every_command_is_at_every_door_or_has_its_reason():
     assert list(DOORS) == list(COMMANDS)
     there = (calls(), tools())
     for command, doors in DOORS.items():
@@ -129,16 +129,10 @@ def test_every_command_is_at_every_door_or_has_its_reason() -> None:
     [
         ("api", set(PlanAsked.model_fields), WITHOUT["api"]),
         ("agent", set(inspect.signature(plans.plan).parameters), AGENTS_WITHOUT),
-        (
-            "flow",
-            set(inspect.signature(callsheet.run_campaign.fn).parameters),
-            WITHOUT["flow"],
-        ),
+        ("flow", set(inspect.signature(callsheet.run_campaign.fn).parameters), WITHOUT["flow"]),
     ],
 )
-def test_every_option_of_a_run_is_at_a_door_or_has_its_reason(
-    door: str, takes: set[str], without: Mapping[str, str]
-) -> None:
+def test_every_option_of_a_run_is_at_a_door_or_has_its_reason(door, takes, without):
     options = {action.dest for action in parser_of("run")._actions}
 
     assert len(options) > 30

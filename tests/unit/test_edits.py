@@ -32,9 +32,7 @@ def narrated(*said: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"title": "Summer"}, Edit(of="title", changes={"title": "Summer"})),
         ({"topic": "Pots"}, Edit(of="title", changes={"topic": "Pots"})),
-        ({"caption_style": "thin"}, Edit(of="captions", changes={"caption_style": "thin"})),
         (
             {"title": "Summer", "caption_style": "thin"},
             Edit(of="captions", changes={"caption_style": "thin", "title": "Summer"}),
@@ -56,11 +54,10 @@ def narrated(*said: str) -> dict[str, Any]:
         ({"script": {**narrated("One.", "Three."), "mood": "calm"}}, None),
         ({"script": {"text": "One. Three."}}, None),
         ({"language": "de"}, None),
-        ({"duration_seconds": 15}, None),
         ({"tool": "explainer"}, None),
     ],
 )
-def test_the_cheapest_act_for_each_change(changes: dict[str, Any], expected: Edit | None) -> None:
+def test_the_cheapest_act_for_each_change(changes, expected):
     wanted = {name: value for name, value in {**MADE, **changes}.items() if value is not None}
     assert edit_between(MADE, wanted) == expected
 
@@ -73,7 +70,7 @@ FREE = {"title", "topic", "caption_style"}
         st.sampled_from([*MADE, "music_id"]), st.text("abc", min_size=1), min_size=1, max_size=4
     )
 )
-def test_every_changed_member_is_in_the_edit_or_takes_a_new_video(changes: dict[str, str]) -> None:
+def test_every_changed_member_is_in_the_edit_or_takes_a_new_video(changes):
     changed = {name for name, value in changes.items() if MADE.get(name) != value}
     edit = edit_between(MADE, {**MADE, **changes})
     if edit is None:
@@ -92,18 +89,13 @@ def test_every_changed_member_is_in_the_edit_or_takes_a_new_video(changes: dict[
         ({"topic": "Tea", "script": {"scenes": ["One."]}}, {"topic": "Coffee"}, True),
     ],
 )
-def test_what_a_video_is_about_is_no_label(
-    made: dict[str, Any], changes: dict[str, Any], edited: bool
-) -> None:
+def test_what_a_video_is_about_is_no_label(made, changes, edited):
     assert (edit_between(made, {**made, **changes}) is not None) == edited
 
 
-def test_scenes_that_are_texts_are_narration() -> None:
-    made = {"script": {"scenes": ["One.", "Two."]}}
-    wanted = {"script": {"scenes": ["One.", "Three."]}}
-    assert edit_between(made, wanted) == Edit(of="scene", scene=2, body={"narration": "Three."})
-
-
-def test_the_only_scene_is_the_whole_video() -> None:
-    made, wanted = ({"script": {"scenes": [said]}} for said in ("One.", "Two."))
-    assert edit_between(made, wanted) is None
+def test_scenes_that_are_texts_are_narration_and_the_only_one_is_the_whole_video() -> None:
+    made, wanted = {"scenes": ["One.", "Two."]}, {"scenes": ["One.", "Three."]}
+    edit = Edit(of="scene", scene=2, body={"narration": "Three."})
+    assert edit_between({"script": made}, {"script": wanted}) == edit
+    alone, other = ({"script": {"scenes": [said]}} for said in ("One.", "Two."))
+    assert edit_between(alone, other) is None

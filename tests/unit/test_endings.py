@@ -38,9 +38,7 @@ OUTCOMES = [
 
 
 @pytest.mark.parametrize(("status", "setting", "kind", "name"), OUTCOMES)
-async def test_an_outcome_is_a_state_that_alarms_can_use(
-    status: int, setting: str, kind: str, name: str
-) -> None:
+async def test_an_outcome_is_a_state_that_alarms_can_use(status, setting, kind, name):
     outcome = RunOutcome(
         campaign="spring",
         tally=Tally(rows={"delivered": 2, "failed": 1}),
@@ -70,9 +68,7 @@ ERRORS: list[tuple[CallsheetError, str, str]] = [
 
 
 @pytest.mark.parametrize(("error", "kind", "name"), ERRORS)
-def test_what_stops_a_run_is_a_state_with_its_words(
-    error: CallsheetError, kind: str, name: str
-) -> None:
+def test_what_stops_a_run_is_a_state_with_its_words(error, kind, name):
     state = ending(error.exit_status, "why", error)
 
     assert (state.type.value, state.name, state.message) == (kind, name, "why")
@@ -81,7 +77,7 @@ def test_what_stops_a_run_is_a_state_with_its_words(
     assert (shown.type, _name_of(shown), shown.message) == (kind, name, "why")
 
 
-async def test_a_fault_that_nobody_expected_passes() -> None:
+async def test_a_fault_that_nobody_expected_passes():
     async def run() -> State[None]:
         raise ZeroDivisionError
 
@@ -89,7 +85,7 @@ async def test_a_fault_that_nobody_expected_passes() -> None:
         await ended(run())
 
 
-async def test_a_run_that_nobody_calls_back_says_when_to_run_it_again() -> None:
+async def test_a_run_that_nobody_calls_back_says_when_to_run_it_again():
     state = await park("the service asks for no requests", LATER)
 
     assert state.name == NAMES[5]
@@ -100,9 +96,7 @@ async def test_a_run_that_nobody_calls_back_says_when_to_run_it_again() -> None:
     ("after", "at_once", "again"),
     [(-60, False, False), (0.5, False, False), (60, False, True), (-60, True, True)],
 )
-async def test_nobody_is_called_back_for_now_unless_that_is_said(
-    after: float, at_once: bool, again: bool
-) -> None:
+async def test_nobody_is_called_back_for_now_unless_that_is_said(after, at_once, again):
     moment = datetime.now(UTC) + timedelta(seconds=after)
 
     state = await park("why", moment, at_once=at_once)
@@ -130,9 +124,7 @@ ROWS: list[tuple[Mapping[RowState, int], str | None, str | None, str, str]] = [
 
 
 @pytest.mark.parametrize(("rows", "reason", "interrupted", "kind", "name"), ROWS)
-def test_a_task_run_ends_as_its_rows_did(
-    rows: Mapping[RowState, int], reason: str | None, interrupted: str | None, kind: str, name: str
-) -> None:
+def test_a_task_run_ends_as_its_rows_did(rows, reason, interrupted, kind, name):
     state = state_of_rows(rows, reason, interrupted=interrupted)
 
     assert (state.type, _name_of(state)) == (kind, name)
@@ -154,7 +146,7 @@ PROGRESS: list[tuple[Mapping[RowState, int], float]] = [
 
 
 @pytest.mark.parametrize(("rows", "percent"), PROGRESS)
-def test_progress_is_what_is_delivered(rows: Mapping[RowState, int], percent: float) -> None:
+def test_progress_is_what_is_delivered(rows, percent):
     total = sum(rows.values())
     snapshot = Snapshot(
         campaign="spring", rows=rows, total=total, to_do=total, done=total, charged=Decimal(0),

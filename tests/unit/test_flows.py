@@ -58,7 +58,7 @@ NEEDED: dict[str, Any] = {"at_most": 1, "worker": 1}
 
 
 @pytest.mark.parametrize("name", FLOWS)
-def test_a_flow_knows_its_parameters_in_another_process(name: str) -> None:
+def test_a_flow_knows_its_parameters_in_another_process(name):
     arrived = cloudpickle.loads(cloudpickle.dumps(FLOWS[name]))
 
     needed = parameter_schema(arrived).required
@@ -67,13 +67,13 @@ def test_a_flow_knows_its_parameters_in_another_process(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FLOWS)
-def test_the_form_says_what_each_parameter_is(name: str) -> None:
+def test_the_form_says_what_each_parameter_is(name):
     properties = parameter_schema(FLOWS[name]).properties
 
     assert [one for one, shown in properties.items() if not shown.get("description")] == []
 
 
-def test_the_word_on_an_approval_may_be_a_truth_value() -> None:
+def test_the_word_on_an_approval_may_be_a_truth_value():
     campaign = FLOWS["campaign"]
 
     def understood(said: object) -> object:
@@ -87,8 +87,7 @@ MADE = re.compile(r"^@(callsheet_)?flow\(", re.MULTILINE)
 
 
 @pytest.mark.merge
-def test_prefect_retries_nothing_by_itself() -> None:
-    # A flow that ends in a failed state would not be retried in its process, whatever is asked:
+def test_prefect_retries_nothing_by_itself():
     # Prefect leaves it waiting, and whoever carries it says that it crashed.
     defaults = {PREFECT_FLOWS_DEFAULT_RETRIES: 2, PREFECT_TASKS_DEFAULT_RETRIES: 2}
     with temporary_settings(defaults):
@@ -118,9 +117,7 @@ AMOUNTS = [
 
 @pytest.mark.parametrize("said", [float("nan"), float("inf"), -1, 10**13, "lots", [1]])
 @pytest.mark.parametrize(("name", "parameter"), AMOUNTS)
-def test_what_is_no_amount_of_credits_begins_no_flow(
-    name: str, parameter: str, said: object
-) -> None:
+def test_what_is_no_amount_of_credits_begins_no_flow(name, parameter, said):
     flow = FLOWS[name]
     given = {one: NEEDED.get(one, "x") for one in parameter_schema(flow).required}
 
@@ -132,7 +129,7 @@ def test_what_is_no_amount_of_credits_begins_no_flow(
     assert amount_of(None) is None
 
 
-async def test_a_flow_pays_for_its_saved_plan_and_for_no_other(tmp_path: Path) -> None:
+async def test_a_flow_pays_for_its_saved_plan_and_for_no_other(tmp_path):
     line = PlanLine(row="a", title="Tea", action="make", digest="d", priced=Decimal(12))
     shown = Plan(campaign="spring", sheet="s.csv", sheet_digest="d", lines=(line,))
     save_plan(plan_document(shown), tmp_path / "plan.json")
@@ -148,16 +145,14 @@ async def test_a_flow_pays_for_its_saved_plan_and_for_no_other(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("said", ["no", False, None, "NO", "Yes, please"])
-async def test_a_run_that_may_not_spend_approves_nothing_whatever_it_is_asked(
-    said: object,
-) -> None:
+async def test_a_run_that_may_not_spend_approves_nothing_whatever_it_is_asked(said):
     line = PlanLine(row="r1", title="Video", action="make", digest="d", priced=Decimal(15))
     plan = Plan(campaign="spring", sheet="spring.csv", sheet_digest="d", lines=(line,))
     with pytest.raises(NotApproved, match="15 credits for 1 video are not approved"):
         await Consent(cast(Approve, said), load_settings(environ={})).approve(plan)
 
 
-async def test_the_question_on_prefects_page_has_the_price_in_money_too() -> None:
+async def test_the_question_on_prefects_page_has_the_price_in_money_too():
     line = PlanLine(row="r1", title="Video", action="make", digest="d", priced=Decimal(15))
     plan = Plan(
         campaign="spring", sheet="spring.csv", sheet_digest="d", lines=(line,),
@@ -172,13 +167,13 @@ async def test_the_question_on_prefects_page_has_the_price_in_money_too() -> Non
         await Consent("no", load_settings(environ={})).approve(plan)
 
 
-def test_an_answer_about_a_trial_is_none_about_videos_that_cost() -> None:
+def test_an_answer_about_a_trial_is_none_about_videos_that_cost():
     plan = Plan(campaign="spring", sheet="spring.csv", sheet_digest="d", lines=())
 
     assert digest_of(replace(plan, sandbox=True)) != digest_of(plan)
 
 
-def test_of_several_answers_the_last_that_was_given_counts() -> None:
+def test_of_several_answers_the_last_that_was_given_counts():
     def given(number: int, key: str, **answer: object) -> FlowRunInput:
         run, value = UUID(int=7), json.dumps(answer)
         named = {"flow_run_id": run, "key": f"suspended-plan-{key}", "value": value}
@@ -206,13 +201,8 @@ def test_of_several_answers_the_last_that_was_given_counts() -> None:
         ("demo-2", False),
     ],
 )
-def test_a_name_that_somebody_typed_is_told_from_one_that_prefect_made(
-    name: str, made_up: bool
-) -> None:
+def test_a_name_that_somebody_typed_is_told_from_one_that_prefect_made(name, made_up):
     assert is_made_up(name) == made_up
-
-
-def test_a_name_of_a_run_without_one_is_told() -> None:
     assert all(is_made_up(generate_slug(2)) for _ in range(50))
 
 
@@ -226,8 +216,8 @@ def test_a_name_of_a_run_without_one_is_told() -> None:
     ],
 )
 def test_advice_names_an_option_to_who_types_and_a_parameter_to_who_starts_a_flow(
-    words: tuple[str, ...], typed: str, started: str
-) -> None:
+    words, typed, started
+):
     parameters = inspect.signature(_flows()["campaign"].fn).parameters
     try:
         suggest_for(None, flow=True)
@@ -241,7 +231,7 @@ def test_advice_names_an_option_to_who_types_and_a_parameter_to_who_starts_a_flo
 @pytest.mark.parametrize(
     ("command", "flow"), [("run", "campaign.run_campaign"), ("plan", "plan.plan_campaign")]
 )
-def test_a_flow_can_be_asked_for_what_its_command_can(command: str, flow: str) -> None:
+def test_a_flow_can_be_asked_for_what_its_command_can(command, flow):
     module, _, name = flow.partition(".")
     known = getattr(importlib.import_module(f"callsheet.flows.{module}"), name)
     typed = vars(parse([command, "a.csv"]))

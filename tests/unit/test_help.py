@@ -32,7 +32,7 @@ def desk(tmp_path: Path) -> Desk:
         ("nightly run", {("word", "inbox, nightly run")}),
     ],
 )
-def test_a_word_is_explained(desk: Desk, typed: str, answers: set[tuple[str, str]]) -> None:
+def test_a_word_is_explained(desk, typed, answers):
     done = desk.call("help", *typed.split(), "--json")
 
     assert done.status == 0
@@ -51,13 +51,13 @@ def test_a_word_is_explained(desk: Desk, typed: str, answers: set[tuple[str, str
         ("reasons", [*REASONS]),
     ],
 )
-def test_a_kind_lists_all_of_its_words(desk: Desk, kind: str, words: list[str]) -> None:
+def test_a_kind_lists_all_of_its_words(desk, kind, words):
     done = desk.call("help", *kind.split(), "--json")
 
     assert [one["word"] for one in done.json["answers"]] == words
 
 
-def test_an_unknown_word_gets_the_nearest_ones(desk: Desk) -> None:
+def test_an_unknown_word_gets_the_nearest_ones(desk):
     near, far = desk.call("help", "deliverd"), desk.call("help", "xyzzy")
     alone = desk.call("help")
 
@@ -66,7 +66,7 @@ def test_an_unknown_word_gets_the_nearest_ones(desk: Desk) -> None:
     assert (alone.status, "exit statuses" in alone.out) == (0, True)
 
 
-def test_the_first_help_has_the_main_job_and_all_the_rest_by_group(desk: Desk) -> None:
+def test_the_first_help_has_the_main_job_and_all_the_rest_by_group(desk):
     first, whole = desk.call("--help").out, desk.call("help", "all").out
 
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
@@ -78,9 +78,7 @@ def test_the_first_help_has_the_main_job_and_all_the_rest_by_group(desk: Desk) -
 
 
 @pytest.mark.parametrize(("command", "more"), [("run", "--at-limit"), ("plan", "--delimiter")])
-def test_a_command_with_many_options_shows_the_first_ones_first(
-    desk: Desk, command: str, more: str
-) -> None:
+def test_a_command_with_many_options_shows_the_first_ones_first(desk, command, more):
     short, whole = desk.call(command, "--help").out, desk.call("help", command).out
 
     assert "--budget N" in short

@@ -14,7 +14,7 @@ from callsheet.deployments.prefect_events import HEARD, PAUSE, UNATTENDED, HintE
 from callsheet.tasks.engine.owner import this_process
 from callsheet.tasks.ledger.campaigns import ensure_campaign
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.webhook_events import Hint, tracked_videos
+from callsheet.tasks.ledger.webhook_events import Hint
 from tests.campaigns import NOW, Stage, brief
 from tests.leasing import acquire_lease, release_lease
 
@@ -71,7 +71,7 @@ async def tell(stage: Stage, prefect: Prefect, hints: Iterable[Hint]) -> None:
             announce(one)
 
 
-async def test_an_event_says_whose_the_video_is(stage: Stage) -> None:
+async def test_an_event_says_whose_the_video_is(stage):
     sheet = "https://example.com/s.csv?X-Amz-Signature=abc"
     await stage.write(ensure_campaign, "spring", sheet=sheet, sheet_digest="d", at=NOW)
     prefect = Prefect()
@@ -90,34 +90,26 @@ async def test_an_event_says_whose_the_video_is(stage: Stage) -> None:
         }
 
 
-async def test_foreign_videos_and_pings_tell_nothing(stage: Stage) -> None:
+async def test_a_hint_of_many_videos_tells_of_each_of_ours_and_calls_for_each_campaign(stage):
+    other = await Stage.set(stage.ledger, brief("z", "Gin"), name="autumn")
+    await other.rendering("z")
     prefect = Prefect()
     await tell(stage, prefect, [hint("vid_x"), hint(), hint("vid_a", ping=True)])
     assert prefect.told == []
+    videos = (f"vid_{n}" for n in range(1200))
+    await tell(stage, prefect, [hint("vid_a", "vid_b", "vid_z", *videos)])
+    assert {row for event, row in prefect.events if event == HEARD} == {"a", "b", "z"}
+    assert [event for event, _ in prefect.events].count(UNATTENDED) == 2
 
 
-async def test_a_hint_of_many_videos_tells_of_each_of_ours(stage: Stage) -> None:
-    prefect = Prefect()
-    await tell(stage, prefect, [hint("vid_a", "vid_b", *(f"vid_{n}" for n in range(1200)))])
-    assert {row for event, row in prefect.events if event == HEARD} == {"a", "b"}
-
-
-async def test_many_hints_call_for_one_run(stage: Stage) -> None:
+async def test_many_hints_call_for_one_run(stage):
     prefect = Prefect()
     await tell(stage, prefect, [hint("vid_a"), hint("vid_b")] * 50)
     assert len(prefect.told) == 101
     assert [event for event, _ in prefect.told].count(UNATTENDED) == 1
 
 
-async def test_each_campaign_is_called_for(stage: Stage) -> None:
-    other = await Stage.set(stage.ledger, brief("z", "Gin"), name="autumn")
-    await other.rendering("z")
-    prefect = Prefect()
-    await tell(stage, prefect, [hint("vid_a", "vid_z")])
-    assert {row for event, row in prefect.events if event == UNATTENDED} == {"a", "z"}
-
-
-async def test_calls_become_rarer_while_nobody_comes(stage: Stage) -> None:
+async def test_calls_become_rarer_while_nobody_comes(stage):
     prefect, clock = Prefect(), Clock()
     events = HintEvents(stage.ledger, clock, prefect.emit)
     called = []
@@ -129,7 +121,7 @@ async def test_calls_become_rarer_while_nobody_comes(stage: Stage) -> None:
     assert called == [0, 1, 3, 7]
 
 
-async def test_no_run_is_called_for_while_one_is_at_work(stage: Stage) -> None:
+async def test_no_run_is_called_for_while_one_is_at_work(stage):
     owner = f"{this_process()}:1"
     await stage.write(acquire_lease, stage.campaign, owner=owner)
     prefect = Prefect()
@@ -142,7 +134,7 @@ async def test_no_run_is_called_for_while_one_is_at_work(stage: Stage) -> None:
     assert prefect.events[1:] == [(HEARD, "a"), (UNATTENDED, "a")]
 
 
-async def test_a_run_that_is_gone_attends_to_nothing(stage: Stage) -> None:
+async def test_a_run_that_is_gone_attends_to_nothing(stage):
     other = await asyncio.create_subprocess_exec("sleep", "60")
     host, _, _, place = this_process().split(":")
     alive = f"{host}:{other.pid}::{place}:1"
@@ -155,35 +147,14 @@ async def test_a_run_that_is_gone_attends_to_nothing(stage: Stage) -> None:
     assert prefect.events == [(HEARD, "a"), (HEARD, "a"), (UNATTENDED, "a")]
 
 
-async def test_a_lease_that_lapsed_attends_to_nothing(stage: Stage) -> None:
-    await stage.write(acquire_lease, stage.campaign, owner="elsewhere:1:1:x:1", seconds=-51)
-    prefect = Prefect()
-    await tell(stage, prefect, [hint("vid_a")])
-    assert (UNATTENDED, "a") in prefect.events
-
-
-async def test_a_late_hint_of_a_delivered_video_calls_for_no_run(stage: Stage) -> None:
+async def test_a_late_hint_of_a_delivered_video_calls_for_no_run(stage):
     prefect = Prefect()
     await tell(stage, prefect, [hint("vid_c")])
     assert prefect.events == [(HEARD, "c")]
 
 
-async def test_whose_a_video_is(stage: Stage) -> None:
-    found = {
-        one.video_id: one
-        for one in await stage.ledger.read(tracked_videos, videos=["vid_a", "vid_c", "vid_x"])
-    }
-    assert {video: (one.row, one.under_way) for video, one in found.items()} == {
-        "vid_a": ("a", True),
-        "vid_c": ("c", False),
-    }
-    assert (found["vid_a"].sheet, found["vid_a"].owner) == ("s.csv", None)
-
-
 @pytest.mark.merge
-async def test_while_prefect_is_away_nobody_waits_and_the_rest_is_counted(
-    stage: Stage, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_while_prefect_is_away_nobody_waits_and_the_rest_is_counted(stage, caplog):
     prefect = Prefect()
     prefect.there.clear()
     async with (
@@ -198,9 +169,7 @@ async def test_while_prefect_is_away_nobody_waits_and_the_rest_is_counted(
     assert f"{count} of {count} webhook events were not sent to Prefect" in caplog.text
 
 
-async def test_one_hint_that_prefect_chokes_on_does_not_silence_the_rest(
-    stage: Stage, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_one_hint_that_prefect_chokes_on_does_not_silence_the_rest(stage, caplog):
     prefect = Prefect(chokes={"vid_a"})
     await tell(stage, prefect, [hint("vid_a"), hint("vid_b")])
     assert (HEARD, "b") in prefect.events

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from prefect.client.schemas.objects import State
 from prefect.states import Paused, Running, Suspended
 
 from callsheet.flows.watch import is_question
@@ -24,7 +21,5 @@ from callsheet.flows.watch import is_question
         (Paused(pause_key="plan-5a0d"), True),
     ],
 )
-def test_a_run_is_told_from_one_that_somebody_suspended(
-    state: State[Any] | None, own: bool
-) -> None:
+def test_a_run_is_told_from_one_that_somebody_suspended(state, own):
     assert is_question(state) is own

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,19 +61,11 @@ def test_a_key_is_short_and_plain(campaign, row, digest, nth):
     assert re.fullmatch(r"[a-z0-9_]{1,64}", key)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"campaign": "autumn"},
-        {"row": "other"},
-        {"operation": "retake"},
-        {"digest": "e"},
-        {"nth": 2},
-    ],
-)
-def test_everything_that_makes_another_video_makes_another_key(other):
+def test_everything_that_makes_another_video_makes_another_key():
     same = {"campaign": "spring", "row": "a", "operation": "create", "digest": "d", "nth": 1}
-    assert idempotency_key(**same) != idempotency_key(**(same | other))
+    other = {"campaign": "autumn", "row": "b", "operation": "retake", "digest": "e", "nth": 2}
+    keys = {idempotency_key(**{**same, name: value}) for name, value in other.items()}
+    assert len(keys | {idempotency_key(**same)}) == 6
 
 
 def test_names_cannot_run_into_each_other():

@@ -16,7 +16,6 @@ from callsheet.tasks.campaign.report import sums_of
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.row_views import ShownRow
 from callsheet.tasks.ledger.values import State
-from callsheet.tasks.values.amounts import count, in_credits
 from tests.campaigns import a_shown_row
 
 VIDEO = "file:///" + "a-folder/" * 9 + "video.mp4"
@@ -88,11 +87,6 @@ def test_a_plan_shows_the_first_rows_or_all():
     assert "more rows" not in out.getvalue()
 
 
-def test_a_plan_says_first_how_many_rows_need_a_person():
-    lines = [line("a", action="person", state="failed", why="the render failed"), line("b")]
-    assert shown(plan(*lines)).startswith("1 row needs attention first: ")
-
-
 CASES: list[tuple[Plan, str]] = [
     (plan(line(length=8)), "1 video for 12 credits"),
     (plan(line(price=1, length=8), line("b", 0, length=8)), "2 videos for 1 credit"),
@@ -150,15 +144,3 @@ def test_words_in_wide_letters_stay_in_their_column():
     assert out.getvalue().splitlines() == [
         "row  state   why", "茶   held    a", "tea  failed  b",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        (count(1, "row"), "1 row"), (count(0, "row"), "0 rows"), (count(4000, "row"), "4,000 rows"),
-        (count(1, "row needs", "rows need"), "1 row needs"), (in_credits(Decimal(1)), "1 credit"),
-        (in_credits(Decimal("0.5")), "0.5 credits"), (in_credits(None), "unknown credits"),
-    ],
-)  # fmt: skip
-def test_singular_and_plural(said: str, words: str):
-    assert said == words

@@ -52,7 +52,7 @@ def logged() -> Iterator[Lines]:
         yield Lines(text)
 
 
-def test_a_line_has_time_level_logger_and_message() -> None:
+def test_a_line_has_time_level_logger_and_message():
     with logged() as lines:
         logging.getLogger("callsheet.engine").warning("%d rows", 3)
 
@@ -61,7 +61,7 @@ def test_a_line_has_time_level_logger_and_message() -> None:
         assert line == {"level": "warning", "logger": "callsheet.engine", "message": "3 rows"}
 
 
-def test_a_line_says_what_it_is_about_from_the_outside_in() -> None:
+def test_a_line_says_what_it_is_about_from_the_outside_in():
     with logged() as lines:
         log = logging.getLogger("callsheet.engine")
         with about(lambda: {"night": "2026-11-22", "campaign": None}):
@@ -80,7 +80,7 @@ def test_a_line_says_what_it_is_about_from_the_outside_in() -> None:
 
 
 @pytest.mark.parametrize("name", ["asyncio", "httpx", "uvicorn.of_a_test", "prefect.of_a_test"])
-def test_a_traceback_of_anybody_is_in_one_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_traceback_of_anybody_is_in_one_line(name, monkeypatch):
     # A server of an earlier test may have kept its lines to itself.
     monkeypatch.setattr(logging.getLogger(name.partition(".")[0]), "propagate", True)
     with logged() as lines:
@@ -96,7 +96,7 @@ def test_a_traceback_of_anybody_is_in_one_line(name: str, monkeypatch: pytest.Mo
         assert "SecretKey" not in json.dumps(line)
 
 
-def test_no_secret_is_in_any_field() -> None:
+def test_no_secret_is_in_any_field():
     with logged() as lines:
         register_secret("hush-hush-hush")
         with about(lambda: {"campaign": f"c {KEY}", "row": SIGNED}):
@@ -113,7 +113,7 @@ def test_no_secret_is_in_any_field() -> None:
                     if word in lines.text.getvalue()]  # fmt: skip
 
 
-def test_what_is_printed_for_people_is_one_line_a_print() -> None:
+def test_what_is_printed_for_people_is_one_line_a_print():
     with logged() as lines:
         print("made .callsheet", file=sys.stderr)
         print("callsheet: no\n  do this", file=sys.stderr)
@@ -128,7 +128,7 @@ def test_what_is_printed_for_people_is_one_line_a_print() -> None:
         assert not sys.stderr.isatty()
 
 
-def test_what_nobody_caught_is_one_line() -> None:
+def test_what_nobody_caught_is_one_line():
     with logged() as lines:
         thread = threading.Thread(target=lambda: 1 / 0)
         thread.start()
@@ -139,19 +139,7 @@ def test_what_nobody_caught_is_one_line() -> None:
         assert "ZeroDivisionError" in line["exception"]
 
 
-def test_loggers_that_write_by_themselves_write_such_lines() -> None:
-    with written() as stderr:
-        own = logging.getLogger("prefect.of_this_test")
-        own.addHandler(logging.StreamHandler(sys.stderr))
-        own.propagate = False
-        log_as("json")
-        own.warning("from Prefect")
-
-        (line,) = stderr.getvalue().splitlines()
-        assert json.loads(line)["message"] == "from Prefect"
-
-
-def test_lines_of_parts_keep_their_own_words() -> None:
+def test_lines_of_parts_keep_their_own_words():
     with logged() as lines:
         said = {"time": "t", "level": "info", "logger": "callsheet.receiver", "message": "heard"}
         pass_on(json.dumps(said), part="receiver")
@@ -175,9 +163,7 @@ def test_lines_of_parts_keep_their_own_words() -> None:
         ("json", "warning", False, ["warning", "error"]),
     ],
 )
-def test_the_level_says_what_is_logged(
-    form: Any, level: Any, verbose: bool, said: list[str]
-) -> None:
+def test_the_level_says_what_is_logged(form, level, verbose, said):
     with written() as stderr:
         log_for_people(verbose=verbose)
         log_as(form, level)
@@ -191,7 +177,7 @@ def test_the_level_says_what_is_logged(
         assert levels == said
 
 
-def test_text_is_as_it_was() -> None:
+def test_text_is_as_it_was():
     with written() as stderr:
         log_as("json")
         log_as("text")

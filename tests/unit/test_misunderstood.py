@@ -53,9 +53,7 @@ def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
         ("run x.csv --max-wait soon", "write it like 45s, 10m or 2h"),
     ],
 )
-def test_a_slip_is_told_in_a_sentence(
-    capsys: pytest.CaptureFixture[str], typed: str, told: str
-) -> None:
+def test_a_slip_is_told_in_a_sentence(capsys, typed, told):
     status, out, err = call(capsys, *typed.split())
 
     assert (status, out) == (2, "")
@@ -64,7 +62,7 @@ def test_a_slip_is_told_in_a_sentence(
     assert "nothing was spent" in err
 
 
-def test_a_slip_is_a_document_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_slip_is_a_document_too(capsys):
     status, out, _ = call(capsys, "run", "--json")
 
     assert status == 2
@@ -77,9 +75,7 @@ def test_a_slip_is_a_document_too(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.merge
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - WAITING))
 @pytest.mark.parametrize("words", [(), ("nobody",)], ids=["alone", "unknown"])
-def test_every_command_leads_on_in_an_empty_folder(
-    capsys: pytest.CaptureFixture[str], command: str, words: tuple[str, ...]
-) -> None:
+def test_every_command_leads_on_in_an_empty_folder(capsys, command, words):
     status, _, err = call(capsys, command, *words)
 
     if command in ("help", "init", "logout", "schema") and not words:
@@ -95,9 +91,7 @@ def test_every_command_leads_on_in_an_empty_folder(
 
 
 @pytest.mark.parametrize("typed", ["run spring.csv", "video tools", "whoami", "webhooks list"])
-def test_without_a_service_it_says_how_to_try_it_at_no_cost(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, typed: str
-) -> None:
+def test_without_a_service_it_says_how_to_try_it_at_no_cost(capsys, tmp_path, typed):
     (tmp_path / "spring.csv").write_text("id,tool\n")
 
     status, _, err = call(capsys, *typed.split())

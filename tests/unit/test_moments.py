@@ -26,13 +26,11 @@ YEAR = datetime.now(UTC).year
         (None, "UTC", "-"),
     ],
 )
-def test_a_moment_is_said_where_the_reader_is(
-    at: float | datetime | None, zone: str, said: str
-) -> None:
+def test_a_moment_is_said_where_the_reader_is(at, zone, said):
     assert say_moment(at, zone=ZoneInfo(zone)) == said
 
 
-def test_a_moment_to_wait_for_is_never_said_too_early() -> None:
+def test_a_moment_to_wait_for_is_never_said_too_early():
     until = datetime(YEAR, 6, 22, 7, 14, 1, tzinfo=UTC)
 
     assert say_moment(until, zone=UTC, up=True) == "22 Jun 07:15 UTC"

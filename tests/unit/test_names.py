@@ -7,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callsheet.tasks.runtime.known_settings import KNOWN
-from callsheet.tasks.values.names import (
-    DEFAULT_NAMES,
-    name_fault,
-    name_part,
-    object_name,
-    parts_of,
-)
+from callsheet.tasks.values.names import DEFAULT_NAMES, name_fault, name_part, object_name, parts_of
 
 ROW = {"campaign": "spring", "row": "ad-1"}
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from logging.handlers import BufferingHandler
-from typing import Any
 
 import pytest
-from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Crashed, Failed, Paused, Scheduled, Suspended
 
 from callsheet.flows.flow_runs import set_up_prefect_logs
@@ -40,9 +38,7 @@ def lines() -> Iterator[list[logging.LogRecord]]:
         (Crashed(message="its process died"), logging.ERROR),
     ],
 )
-def test_only_a_failure_is_logged_as_an_error(
-    lines: list[logging.LogRecord], state: State[Any], level: int
-) -> None:
+def test_only_a_failure_is_logged_as_an_error(lines, state, level):
     logging.getLogger("prefect.task_runs").error(f"Finished in state {state}")
 
     assert [(one.levelno, one.levelname) for one in lines] == [(level, logging.getLevelName(level))]

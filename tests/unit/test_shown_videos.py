@@ -22,9 +22,7 @@ CELLS: list[tuple[dict[str, str], str, str]] = [
 
 
 @pytest.mark.parametrize(("environ", "store", "shown"), CELLS)
-def test_a_video_leads_to_the_board_or_says_where_it_is(
-    environ: dict[str, str], store: str, shown: str, tmp_path: Path
-) -> None:
+def test_a_video_leads_to_the_board_or_says_where_it_is(environ, store, shown, tmp_path):
     places = places_of(environ, store, tmp_path)
 
     found, none = places.video(video(store)), places.video({"row": "r2", "deliveries": []})

@@ -25,9 +25,7 @@ def terminal() -> Iterator[tuple[int, TextIO]]:
     os.close(ours)
 
 
-def test_a_question_is_left_at_once_wherever_the_signal_arrives(
-    terminal: tuple[int, TextIO],
-) -> None:
+def test_a_question_is_left_at_once_wherever_the_signal_arrives(terminal):
     """It may arrive in another thread, or just as the loop goes to sleep: nothing wakes it then."""
     ours, typed = terminal
     left, in_time = threading.Event(), []
@@ -50,17 +48,7 @@ def test_a_question_is_left_at_once_wherever_the_signal_arrives(
     assert in_time == [True]
 
 
-def test_what_is_typed_is_read(terminal: tuple[int, TextIO]) -> None:
-    ours, typed = terminal
-    os.write(ours, b"yes\nno\n")
-
-    async def answers() -> list[str]:
-        return [await read_line(typed), await read_line(typed)]
-
-    assert run_command(answers()) == ["yes\n", "no\n"]
-
-
-def test_a_loop_that_watches_no_terminal_reads_all_the_same(terminal: tuple[int, TextIO]) -> None:
+def test_a_loop_that_watches_no_terminal_reads_all_the_same(terminal):
     """The loop of Windows is such a one."""
     ours, typed = terminal
     os.write(ours, b"yes\n")
@@ -74,9 +62,7 @@ class Blind(asyncio.SelectorEventLoop):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_goes_to_whoever_asked_for_it_and_then_to_the_command(
-    number: signal.Signals,
-) -> None:
+def test_a_signal_goes_to_whoever_asked_for_it_and_then_to_the_command(number):
     heard = []
 
     async def command() -> None:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -52,12 +51,9 @@ def full() -> Iterator[int]:
 
 @pytest.mark.parametrize("words", ["schema", "rows spring", "rows spring --json"])
 @pytest.mark.parametrize(
-    ("stdout", "status", "told"),
-    [(nobody, 0, ""), (full, 1, "callsheet: the disk is full")],
+    ("stdout", "status", "told"), [(nobody, 0, ""), (full, 1, "callsheet: the disk is full")]
 )
-def test_output_that_cannot_be_written(
-    ledger_url: str, words: str, stdout: object, status: int, told: str
-) -> None:
+def test_output_that_cannot_be_written(ledger_url, words, stdout, status, told):
     environ = {**os.environ, "CALLSHEET_LEDGER": ledger_url, "PYTHONPATH": IMPORTS}
     environ.pop("PYTHONUNBUFFERED", None)
     assert callable(stdout)
@@ -77,7 +73,7 @@ def test_output_that_cannot_be_written(
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("json", ["", "--json"])
-def test_streams_that_are_closed(ledger_url: str, closed: str, json: str) -> None:
+def test_streams_that_are_closed(ledger_url, closed, json):
     ended = subprocess.run(
         f'"{sys.executable}" -m callsheet.deployments.cli rows spring {json} {closed}',
         env={**os.environ, "CALLSHEET_LEDGER": ledger_url, "PYTHONPATH": IMPORTS},
@@ -91,17 +87,16 @@ def test_streams_that_are_closed(ledger_url: str, closed: str, json: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
-    [("", "is a folder"), ("no/x.csv", "there is no folder")],
+    ("name", "told"), [("", "is a folder"), ("no/x.csv", "there is no folder")]
 )
-def test_a_file_that_cannot_be_written(tmp_path: Path, name: str, told: str) -> None:
+def test_a_file_that_cannot_be_written(tmp_path, name, told):
     with pytest.raises(BadInput, match=told) as refused, whole_file(tmp_path / name) as file:
         file.write(b"x")
 
     assert refused.value.remedy
 
 
-def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+def test_a_pipe_is_written_to_and_stays_one(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDWR)
@@ -115,7 +110,7 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither")
-def test_a_file_keeps_its_mode_and_a_link_its_place(tmp_path: Path) -> None:
+def test_a_file_keeps_its_mode_and_a_link_its_place(tmp_path):
     private, link, new = (tmp_path / name for name in ("private", "link", "new"))
     private.touch(mode=0o600)
     link.symlink_to(private)

@@ -46,7 +46,7 @@ class Running:
         return str(answer.json()["data"]["id"])
 
     def get(self, video: str) -> dict[str, Any]:
-        return dict(self.client.get(f"/videos/{video}").json()["data"])
+        return dict(self.data(f"/videos/{video}"))
 
     def wait(self, video: str, status: str = "completed", within: float = 20) -> dict[str, Any]:
         until = time.monotonic() + within
@@ -55,11 +55,29 @@ class Running:
             time.sleep(0.05)
         return seen
 
+    def post(self, path: str, **body: Any) -> httpx.Response:
+        return self.client.post(path, json=body)
+
+    def data(self, path: str) -> Any:
+        return self.client.get(path).json()["data"]
+
+    def url(self, video: str) -> str:
+        """Give the signed address of a video, once it is finished."""
+        self.wait(video, within=60)
+        return str(self.data(f"/videos/{video}/download")["url"])
+
+    def file(self, video: str) -> bytes:
+        return self.client.get(self.url(video)).content
+
+    def door(self, name: str) -> str:
+        """Give the address of one of the sandbox's own doors."""
+        return f"{self.ready['auth_url']}/_sandbox/{name}"
+
     def credits(self) -> dict[str, int]:
-        return dict(self.client.get("/credits").json()["data"])
+        return dict(self.data("/credits"))
 
     def charges(self) -> list[dict[str, Any]]:
-        return list(self.client.get(f"{self.ready['auth_url']}/_sandbox/charges").json())
+        return list(self.client.get(self.door("charges")).json())
 
     def events(self, video: str) -> list[str]:
         return [entry["event"] for entry in self.charges() if entry["video_id"] == video]
@@ -188,7 +206,7 @@ Plan = Callable[..., dict[str, Any]]
 @pytest.fixture
 def plan(instant: Running) -> Iterator[Plan]:
     """Plan faults in the instant sandbox; they go when the test does."""
-    door = f"{instant.ready['auth_url']}/_sandbox/faults"
+    door = instant.door("faults")
 
     def one(on: str, do: str, **members: Any) -> dict[str, Any]:
         answer = instant.client.post(door, json={"on": on, "do": do, **members})

@@ -60,4 +60,4 @@ def subscribe(running: Any, url: str, events: list[str] | None = None) -> Subscr
 
 def control(running: Any) -> dict[str, Any]:
     """Ask the sandbox's own door what is pending, and how deliveries ended."""
-    return dict(running.client.get(f"{running.ready['auth_url']}/_sandbox/webhooks").json())
+    return dict(running.client.get(running.door("webhooks")).json())

@@ -69,7 +69,7 @@ def login(agent: Agent) -> Iterator[Login]:
         yield Login(agent, client_id, reader, verifier, query)
 
 
-def test_the_whole_way(login: Login) -> None:
+def test_the_whole_way(login):
     page = login.ask()
     assert "Test program" in page.text
     said = carried(login.reader.press("Approve"))
@@ -80,37 +80,30 @@ def test_the_whole_way(login: Login) -> None:
     assert answer.status_code == 200
     assert answer.headers["cache-control"] == "no-store"
     assert token["access_token"].startswith("mav_")
-    assert token["token_type"] == "Bearer"
+    assert (token["token_type"], token["scope"]) == ("Bearer", "read write ai")
     assert token["expires_in"] > 3600
-    assert token["scope"] == "read write ai"
     assert login.agent.call(token["access_token"]).status_code == 200
 
 
-def test_a_person_may_grant_less_than_was_asked(login: Login) -> None:
+def test_a_person_may_grant_less_than_was_asked_but_not_nothing(login):
     page = login.ask(scope="ai write")
     assert 'value="read"' not in page.text
+    nothing = login.reader.press("Approve", leave_out="grant")
+    assert (nothing.status_code, "at least one" in nothing.text) == (400, True)
+    login.ask(scope="ai write")
     said = carried(login.reader.press("Approve", ("grant", "write"), ("grant", "read")))
     token = login.redeem(said["code"]).json()
     assert token["scope"] == "write"
     refused = login.agent.call(token["access_token"])
-    assert refused.status_code == 403
-    assert refused.json()["error"]["code"] == "forbidden"
-    assert refused.json()["error"]["retryable"] is False
-    assert "read" in refused.json()["error"]["message"]
+    error = refused.json()["error"]
+    assert (refused.status_code, error["code"], error["retryable"]) == (403, "forbidden", False)
+    assert "read" in error["message"]
 
 
-def test_a_person_cannot_grant_nothing(login: Login) -> None:
-    login.ask()
-    page = login.reader.press("Approve", leave_out="grant")
-    assert page.status_code == 400
-    assert "at least one" in page.text
-
-
-def test_a_person_may_decline(login: Login) -> None:
+def test_a_person_may_decline(login):
     login.ask()
     said = carried(login.reader.press("Deny"))
-    assert said["error"] == "access_denied"
-    assert said["state"] == login.query["state"]
+    assert (said["error"], said["state"]) == ("access_denied", login.query["state"])
     assert "code" not in said
 
 
@@ -120,9 +113,7 @@ def test_a_person_may_decline(login: Login) -> None:
      {"redirect_uri": CALLBACK + "x"}, {"redirect_uri": "http://127.0.0.1:6/callback?from=service"},
      {"redirect_uri": "https://evil.example/"}],
 )  # fmt: skip
-def test_nobody_is_sent_to_an_address_that_is_not_trusted(
-    login: Login, changes: dict[str, str | None]
-) -> None:
+def test_nobody_is_sent_to_an_address_that_is_not_trusted(login, changes):
     page = login.ask(**changes)
     assert page.status_code == 400
     assert page.headers["content-type"].startswith("text/html")
@@ -140,42 +131,32 @@ def test_nobody_is_sent_to_an_address_that_is_not_trusted(
         ({"scope": "admin"}, "invalid_scope"),
     ],
 )
-def test_other_errors_go_back_to_the_program(
-    login: Login, changes: dict[str, str | None], error: str
-) -> None:
+def test_other_errors_go_back_to_the_program(login, changes, error):
     said = {**login.query, **changes}
     query = {name: value for name, value in said.items() if value is not None}
     back = carried(login.agent.http.get(PATH, params=query))
-    assert back["error"] == error
-    assert back["state"] == login.query["state"]
+    assert (back["error"], back["state"]) == (error, login.query["state"])
     assert back["iss"] == login.agent.ready["auth_url"]
-
-
-def test_a_client_of_another_grant_is_refused(login: Login) -> None:
     client = login.agent.client(grant_types=[DEVICE_GRANT])
-    back = carried(login.agent.http.get(PATH, params={**login.query, "client_id": client}))
-    assert back["error"] == "unauthorized_client"
+    other = login.agent.http.get(PATH, params={**login.query, "client_id": client})
+    assert carried(other)["error"] == "unauthorized_client"
 
 
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
         ({"code_verifier": "x" * 43}, "invalid_grant"),
-        ({"code_verifier": "short"}, "invalid_grant"),
         ({"redirect_uri": "http://127.0.0.1:6/"}, "invalid_grant"),
         ({"code": "code_unknown"}, "invalid_grant"),
         ({"client_id": "client_unknown"}, "invalid_client"),
         ({"code": ""}, "invalid_request"),
         ({"code_verifier": ""}, "invalid_request"),
-        ({"redirect_uri": ""}, "invalid_request"),
         ({"client_id": ""}, "invalid_request"),
         ({"grant_type": ""}, "invalid_request"),
         ({"grant_type": "password"}, "unsupported_grant_type"),
     ],
 )
-def test_a_wrong_exchange_is_refused_and_does_not_use_the_code_up(
-    login: Login, changes: dict[str, str], error: str
-) -> None:
+def test_a_wrong_exchange_is_refused_and_does_not_use_the_code_up(login, changes, error):
     code = login.allowed()["code"]
     answer = login.redeem(code, **changes)
     assert answer.status_code == (401 if error == "invalid_client" else 400)
@@ -183,18 +164,9 @@ def test_a_wrong_exchange_is_refused_and_does_not_use_the_code_up(
     assert login.redeem(code).status_code == 200
 
 
-def test_a_code_is_good_for_its_own_client_alone(login: Login) -> None:
-    answer = login.redeem(login.allowed()["code"], client_id=login.agent.client())
-    assert error_of(answer) == "invalid_grant"
-
-
-def test_a_code_is_good_once(login: Login) -> None:
+def test_a_code_is_good_once_for_its_own_client_and_the_endpoint_takes_json_too(login):
     code = login.allowed()["code"]
-    assert login.redeem(code).status_code == 200
-    assert error_of(login.redeem(code)) == "invalid_grant"
-
-
-def test_the_token_endpoint_takes_json_too(login: Login) -> None:
+    assert error_of(login.redeem(code, client_id=login.agent.client())) == "invalid_grant"
     said = {
         "grant_type": "authorization_code",
         "code": login.allowed()["code"],
@@ -204,3 +176,4 @@ def test_the_token_endpoint_takes_json_too(login: Login) -> None:
     }
     answer = login.agent.http.post("/api/oauth/token", json=said)
     assert answer.json()["access_token"].startswith("mav_")
+    assert error_of(login.agent.http.post("/api/oauth/token", json=said)) == "invalid_grant"

@@ -38,9 +38,7 @@ def until(error: str, ask: Callable[[], httpx.Response], within: float = 30) -> 
 
 
 @pytest.mark.slow
-def test_tokens_and_codes_expire_and_claims_get_fresh_ones_until_they_expire_too(
-    agent: Agent,
-) -> None:
+def test_tokens_and_codes_expire_and_claims_get_fresh_ones_until_they_expire_too(agent):
     token = agent.logged_in()
     assert agent.call(token).status_code == 200
     code, verifier, client_id = authorization_code(agent)

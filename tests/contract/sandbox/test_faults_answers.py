@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import secrets
 import time
 from email.utils import parsedate_to_datetime
@@ -25,12 +24,10 @@ def create(running: Any, key: str | None = None) -> httpx.Response:
 
 REFUSALS: list[tuple[str, dict[str, Any], int, str, bool, bool]] = [
     ("error-before", {}, 500, "planned_fault", True, False),
-    ("error-after", {}, 500, "planned_fault", True, True),
     ("error-before", {"status": 503, "retryable": False}, 503, "planned_fault", False, False),
     ("error-after", {"status": 504, "code": "upstream"}, 504, "upstream", True, True),
     ("status", {"status": 422, "code": "idempotency_key_reuse"}, 422, "idempotency_key_reuse",
      False, False),
-    ("status", {"status": 404, "code": "not_found"}, 404, "not_found", False, False),
     ("unauthorized", {}, 401, "unauthorized", False, False),
     ("no-credits", {}, 402, "insufficient_credits", False, False),
     ("forbidden", {}, 403, "forbidden", False, False),
@@ -40,16 +37,7 @@ REFUSALS: list[tuple[str, dict[str, Any], int, str, bool, bool]] = [
 
 
 @pytest.mark.parametrize(("do", "told", "status", "code", "retryable", "acts"), REFUSALS)
-def test_it_refuses_in_the_envelope(
-    instant: Any,
-    plan: Any,
-    do: str,
-    told: dict[str, Any],
-    status: int,
-    code: str,
-    retryable: bool,
-    acts: bool,
-) -> None:
+def test_it_refuses_in_the_envelope(instant, plan, do, told, status, code, retryable, acts):
     plan("create", do, **told)
     answer = create(instant)
     said = answer.json()
@@ -61,25 +49,20 @@ def test_it_refuses_in_the_envelope(
     assert "retry-after" not in answer.headers
 
 
-@pytest.mark.parametrize(
-    ("said", "header"),
-    [(7, "7"), (0.5, "0.5"), (-3, "-3"), (10**9, "1000000000"), ("soon", "soon"), ("7 s", "7 s")],
-)
+@pytest.mark.parametrize("said", [7, 0.5, -3, 10**9, "soon"])
 @pytest.mark.parametrize("do", ["limited", "error-before"])
-def test_it_says_when_to_come_back_as_it_is_told(
-    instant: Any, plan: Any, do: str, said: object, header: str
-) -> None:
+def test_it_says_when_to_come_back_as_it_is_told(instant, plan, do, said):
     plan("create", do, retry_after=said)
-    assert create(instant).headers["retry-after"] == header
+    assert create(instant).headers["retry-after"] == str(said)
 
 
-def test_it_says_when_to_come_back_as_a_date(instant: Any, plan: Any) -> None:
+def test_it_says_when_to_come_back_as_a_date(instant, plan):
     plan("create", "limited", retry_after_date=3600)
     moment = parsedate_to_datetime(create(instant).headers["retry-after"])
     assert abs(moment.timestamp() - time.time() - 3600) < 300
 
 
-def test_its_clock_may_be_wrong(instant: Any, plan: Any) -> None:
+def test_its_clock_may_be_wrong(instant, plan):
     plan("create", "limited", retry_after_date=60, clock_skew=86400)
     with Line(instant.ready) as line:
         line.ask("POST", "/api/v1/videos", {"tool": "explainer"})
@@ -98,7 +81,6 @@ def test_its_clock_may_be_wrong(instant: Any, plan: Any) -> None:
         ("error-before", {"status": 502, "html": True}, 502, "text/html", False),
         ("error-after", {"status": 504, "html": True}, 504, "text/html", True),
         ("html", {}, 200, "text/html", True),
-        ("html", {"status": 202}, 202, "text/html", True),
         ("xml", {}, 200, "application/xml", True),
         ("not-json", {}, 202, "application/json", True),
         ("empty", {}, 202, "application/json", True),
@@ -106,9 +88,7 @@ def test_its_clock_may_be_wrong(instant: Any, plan: Any) -> None:
         ("gzip-lie", {}, 202, "application/json", True),
     ],
 )
-def test_what_it_says_is_no_json(
-    instant: Any, plan: Any, do: str, told: dict[str, Any], status: int, kind: str, acts: bool
-) -> None:
+def test_what_it_says_is_no_json(instant, plan, do, told, status, kind, acts):
     plan("create", do, **told)
     key = f"nojson_{secrets.token_hex(6)}"
     said = {"tool": "explainer", "duration_seconds": 5, "idempotency_key": key}
@@ -121,14 +101,14 @@ def test_what_it_says_is_no_json(
         httpx.Response(200, headers=answer.headers, content=raw).json()
 
 
-def test_it_refuses_a_login_as_oauth_does(instant: Any, anyone: httpx.Client, plan: Any) -> None:
+def test_it_refuses_a_login_as_oauth_does(instant, anyone, plan):
     plan("token", "status", status=400, code="slow_down", message="Wait longer.")
     answer = anyone.post(f"{instant.ready['auth_url']}/api/oauth/token", data={})
     assert answer.status_code == 400
     assert answer.json() == {"error": "slow_down", "error_description": "Wait longer."}
 
 
-def test_it_leads_elsewhere(instant: Any, plan: Any) -> None:
+def test_it_leads_elsewhere(instant, plan):
     plan("create", "redirect")
     answer = create(instant)
     assert (answer.status_code, answer.extensions["acted"]) == (307, False)
@@ -137,15 +117,19 @@ def test_it_leads_elsewhere(instant: Any, plan: Any) -> None:
     assert instant.client.get("/videos").headers["location"] == "http://127.0.0.1:1/videos"
 
 
-def test_what_it_says_lacks_everything(instant: Any, plan: Any) -> None:
-    plan("create", "shapeless")
+@pytest.mark.parametrize(
+    ("do", "told", "status", "names"),
+    [("shapeless", {}, 202, False), ("restatus", {"status": 200}, 200, True)],
+)
+def test_a_success_lacks_everything_or_is_another(instant, plan, do, told, status, names):
+    plan("create", do, **told)
     answer = create(instant)
-    assert (answer.status_code, answer.extensions["acted"]) == (202, True)
-    assert answer.json()["data"] == {}
+    assert (answer.status_code, answer.extensions["acted"]) == (status, True)
+    assert bool(answer.json()["data"]) is names
     assert answer.json()["meta"]["request_id"]
 
 
-def test_it_changes_members(instant: Any, plan: Any) -> None:
+def test_it_changes_members(instant, plan):
     video = instant.create()
     plan(
         "get", "rewrite",
@@ -159,14 +143,7 @@ def test_it_changes_members(instant: Any, plan: Any) -> None:
     assert set(said["fields"]) == {"benefits"}
 
 
-def test_it_answers_with_another_success(instant: Any, plan: Any) -> None:
-    plan("create", "restatus", status=200)
-    answer = create(instant)
-    assert answer.status_code == 200
-    assert answer.json()["data"]["id"].startswith("vid_")
-
-
-def test_it_forgets_a_key(instant: Any, plan: Any) -> None:
+def test_it_forgets_a_key(instant, plan):
     plan("create", "forget-key", nth=3)
     key = f"forgotten_{secrets.token_hex(6)}"
     videos = [create(instant, key).json()["data"]["id"] for _ in range(4)]
@@ -175,43 +152,23 @@ def test_it_forgets_a_key(instant: Any, plan: Any) -> None:
     assert set(reserved) == {videos[0], videos[2]}
 
 
-@pytest.mark.parametrize("asked", ["srt", "vtt"])
-def test_it_confuses_caption_formats(instant: Any, plan: Any, asked: str) -> None:
+def test_it_confuses_caption_formats(instant, plan):
     video = instant.create()
     instant.wait(video)
-    plan("captions", "wrong-format", nth=1)
-    path = f"/videos/{video}/captions?format={asked}"
-    wrong, right = instant.client.get(path).text, instant.client.get(path).text
-    assert wrong.startswith("WEBVTT") is (asked == "srt")
-    assert right.startswith("WEBVTT") is (asked == "vtt")
-
-
-def test_it_compresses_unasked(instant: Any, plan: Any) -> None:
-    plan("tools", "gzip")
-    with instant.client.stream("GET", "/tools", headers={"accept-encoding": "identity"}) as answer:
-        raw = b"".join(answer.iter_raw())
-    assert answer.headers["content-encoding"] == "gzip"
-    assert gzip.decompress(raw).startswith(b'{"data"')
-
-
-@pytest.mark.parametrize("close", [False, True])
-def test_it_answers_whole_without_a_length(instant: Any, plan: Any, close: bool) -> None:
-    plan("tools", "no-length", close=close)
-    answer = instant.client.get("/tools")
-    assert "content-length" not in answer.headers
-    assert answer.headers.get("transfer-encoding") == (None if close else "chunked")
-    assert answer.json()["error"] is None
+    plan("captions", "wrong-format", nth="1-2")
+    path = f"/videos/{video}/captions?format="
+    forms = [*("srt", "vtt"), *("srt", "vtt")]
+    said = [instant.client.get(path + form).text.startswith("WEBVTT") for form in forms]
+    assert said == [True, False, False, True]
 
 
 @pytest.mark.merge
-def test_nothing_can_go_wrong_that_does_not_happen(instant: Any, plan: Any) -> None:
+def test_nothing_can_go_wrong_that_does_not_happen(instant, plan):
     """Every kind on the list strikes, and the sandbox outlives it."""
-    address = f"{instant.ready['auth_url']}/_sandbox/faults"
+    address = instant.door("faults")
     listed = instant.client.get(f"{address}/kinds").json()
     video = instant.create()
-    instant.wait(video)
-    rendered = instant.client.get(f"/videos/{video}/download").json()["data"]["url"]
-    paths = {"captions": f"videos/{video}/captions", "file": rendered, "*": "tools"}
+    paths = {"captions": f"videos/{video}/captions", "file": instant.url(video), "*": "tools"}
     lasting = ("crash-before", "crash-after", "hang", "hang-before")
     for kind in listed:
         if kind["on"] not in paths or kind["do"] in lasting:

@@ -11,7 +11,7 @@ CALLS = range(1, 9)
 
 
 def door(running: Any, what: str = "") -> str:
-    return f"{running.ready['auth_url']}/_sandbox/faults{what}"
+    return str(running.door(f"faults{what}"))
 
 
 def listed(running: Any) -> list[dict[str, Any]]:
@@ -25,10 +25,7 @@ def struck_calls(running: Any, path: str = "/tools") -> list[int]:
 @pytest.mark.parametrize(
     ("which", "calls"),
     [
-        ({}, [1, 2, 3, 4, 5, 6, 7, 8]),
         ({"nth": 2}, [2]),
-        ({"nth": [1, 4]}, [1, 4]),
-        ({"nth": "3-5"}, [3, 4, 5]),
         ({"nth": ["1-2", 7]}, [1, 2, 7]),
         ({"every": 3}, [3, 6]),
         ({"nth": "4-8", "every": 2}, [4, 6, 8]),
@@ -36,16 +33,14 @@ def struck_calls(running: Any, path: str = "/tools") -> list[int]:
         ({"chance": 1}, [1, 2, 3, 4, 5, 6, 7, 8]),
     ],
 )
-def test_it_strikes_the_calls_it_says(
-    instant: Any, plan: Any, which: dict[str, Any], calls: list[int]
-) -> None:
+def test_it_strikes_the_calls_it_says(instant, plan, which, calls):
     instant.client.get("/tools")
     plan("tools", "status", status=503, **which)
     assert struck_calls(instant) == calls
     assert [(one["calls"], one["struck"]) for one in listed(instant)] == [(8, len(calls))]
 
 
-def test_the_same_seed_strikes_the_same_calls(instant: Any, plan: Any) -> None:
+def test_the_same_seed_strikes_the_same_calls(instant, plan):
     seen = []
     for seed in (7, 7, 8):
         plan("tools", "status", status=503, chance=0.5, seed=seed)
@@ -55,15 +50,13 @@ def test_the_same_seed_strikes_the_same_calls(instant: Any, plan: Any) -> None:
     assert 0 < len(seen[0]) < 8
 
 
-def test_each_video_can_be_counted_by_itself(instant: Any, plan: Any) -> None:
+def test_each_video_can_be_counted_by_itself(instant, plan):
     videos = [instant.create(), instant.create()]
     plan("get", "status", status=404, nth=1, per="video")
     for video in videos:
         path = f"/videos/{video}"
         assert [instant.client.get(path).status_code for _ in range(3)] == [404, 200, 200]
-
-
-def test_a_create_is_told_by_its_key(instant: Any, plan: Any) -> None:
+    # A create is told by its key.
     plan("create", "error-after", nth=1, per="video")
     said = {"tool": "explainer", "duration_seconds": 5}
     for key in ("plan_one", "plan_two"):
@@ -73,7 +66,7 @@ def test_a_create_is_told_by_its_key(instant: Any, plan: Any) -> None:
         assert instant.events(second.json()["data"]["id"])[0] == "reserve"
 
 
-def test_the_first_planned_wins_and_all_count(instant: Any, plan: Any) -> None:
+def test_the_first_planned_wins_and_all_count(instant, plan):
     plan("*", "status", status=418, nth=2)
     plan("tools", "status", status=503, nth="2-3")
     seen = [instant.client.get("/tools").status_code for _ in range(4)]
@@ -81,7 +74,7 @@ def test_the_first_planned_wins_and_all_count(instant: Any, plan: Any) -> None:
     assert [(one["calls"], one["struck"]) for one in listed(instant)] == [(4, 1), (4, 1)]
 
 
-def test_any_operation_is_struck_but_the_doors_of_the_sandbox(instant: Any, plan: Any) -> None:
+def test_any_operation_is_struck_but_the_doors_of_the_sandbox(instant, plan):
     plan("*", "status", status=503)
     base = instant.ready["auth_url"]
     paths = ["/tools", "/credits", "/videos", "/videos/vid_none", f"{base}/files/vid_none.mp4"]
@@ -91,7 +84,7 @@ def test_any_operation_is_struck_but_the_doors_of_the_sandbox(instant: Any, plan
     assert instant.charges() is not None
 
 
-def test_it_keeps_a_log_of_what_struck(instant: Any, plan: Any) -> None:
+def test_it_keeps_a_log_of_what_struck(instant, plan):
     before = len(instant.client.get(door(instant, "/log")).json())
     video = instant.create()
     plan("get", "status", status=503, nth=2)
@@ -109,7 +102,7 @@ def test_it_keeps_a_log_of_what_struck(instant: Any, plan: Any) -> None:
     assert len(instant.client.get(door(instant, "/log")).json()) == before + 2
 
 
-def test_a_plan_can_be_taken_back(instant: Any, plan: Any) -> None:
+def test_a_plan_can_be_taken_back(instant, plan):
     first = plan("tools", "status", status=503)
     plan("credits", "status", status=503)
     assert instant.client.get("/tools").status_code == 503
@@ -124,20 +117,16 @@ def test_a_plan_can_be_taken_back(instant: Any, plan: Any) -> None:
 
 BAD: list[tuple[Any, str]] = [
     ("slow", "must hold members"),
-    ({}, '"on" is missing'),
     ({"on": "creates", "do": "slow"}, "\"on\" cannot be 'creates'; it is one of"),
     ({"on": "create"}, '"do" is missing'),
     ({"on": "create", "do": "explode"}, "\"do\" cannot be 'explode'"),
-    ({"on": "create", "do": "corrupt"}, "\"do\" cannot be 'corrupt'"),
     ({"on": "*", "do": "range-ignored"}, "\"do\" cannot be 'range-ignored'"),
     ({"on": "render", "do": "drop-after"}, "one of fail, never, slow, corrupt"),
     ({"on": "webhook", "do": "never"}, "one of missing, doubled, late"),
     ({"on": "create", "do": "hang", "speed": 3}, '"speed" says nothing to hang'),
     ({"on": "create", "do": "slow", "status": 500}, "slow, which takes seconds."),
     ({"on": "create", "do": "slow", "seconds": -1}, '"seconds" must be a number of seconds'),
-    ({"on": "create", "do": "slow", "seconds": "2"}, '"seconds" must be a number of seconds'),
     ({"on": "create", "do": "slow", "nth": 0}, "\"nth\" must be a number from 1, a span"),
-    ({"on": "create", "do": "slow", "nth": True}, '"nth" must be'),
     ({"on": "create", "do": "slow", "nth": []}, '"nth" must be'),
     ({"on": "create", "do": "slow", "nth": [1, "x"]}, '"nth" must be'),
     ({"on": "create", "do": "slow", "nth": "5-3"}, '"nth" must be'),
@@ -155,9 +144,7 @@ BAD: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("entry", "sentence"), BAD)
-def test_a_bad_entry_is_named_and_nothing_is_planned(
-    instant: Any, plan: Any, entry: Any, sentence: str
-) -> None:
+def test_a_bad_entry_is_named_and_nothing_is_planned(instant, plan, entry, sentence):
     good = {"on": "tools", "do": "status", "status": 503}
     answer: httpx.Response = instant.client.post(door(instant), json=[good, entry])
     error = answer.json()["error"]
@@ -168,12 +155,8 @@ def test_a_bad_entry_is_named_and_nothing_is_planned(
     assert listed(instant) == []
 
 
-def test_what_is_no_json_is_refused(instant: Any) -> None:
-    answer = instant.client.post(door(instant), content=b"[[faults]]")
-    assert answer.status_code == 400
-
-
-def test_it_lists_every_kind_with_a_sentence(instant: Any) -> None:
+def test_it_lists_every_kind_with_a_sentence_and_takes_json_alone(instant):
+    assert instant.client.post(door(instant), content=b"[[faults]]").status_code == 400
     kinds = instant.client.get(door(instant, "/kinds")).json()
     named = [(kind["on"], kind["do"]) for kind in kinds]
     assert len(named) == len(set(named))

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
-from tests.launcher import IMPORTS, launcher
-from tests.programs import CALLSHEET
+from tests.launcher import launcher
 
 TOML = """
 [[faults]]
@@ -29,9 +25,7 @@ JSON = json.dumps({"faults": [{"on": "tools", "nth": [2, 3], "do": "status", "st
 
 
 @pytest.mark.parametrize(("name", "text"), [("faults.toml", TOML), ("faults.json", JSON)])
-def test_a_script_is_planned_from_the_start(
-    start: Any, tmp_path: Path, name: str, text: str
-) -> None:
+def test_a_script_is_planned_from_the_start(start, tmp_path, name, text):
     script = tmp_path / name
     script.write_text(text)
     running = start("--render", "instant", "--script", str(script), state=tmp_path / "state")
@@ -47,9 +41,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("name", "text", "sentence"), BAD)
-def test_a_bad_script_is_refused_in_a_sentence(
-    tmp_path: Path, name: str, text: str | None, sentence: str
-) -> None:
+def test_a_bad_script_is_refused_in_a_sentence(tmp_path, name, text, sentence):
     if text is not None:
         (tmp_path / name).write_text(text)
     words = ["--port", "0", "--state", str(tmp_path / "state"), "--script", str(tmp_path / name)]
@@ -60,34 +52,18 @@ def test_a_bad_script_is_refused_in_a_sentence(
     assert len(err.splitlines()) == 1
 
 
-@pytest.mark.merge
-def test_callsheet_takes_the_same_script(tmp_path: Path) -> None:
-    (tmp_path / "faults.toml").write_text('[[faults]]\non = "get"\ndo = "explode"\n')
-    ended = subprocess.run(
-        [*CALLSHEET, "sandbox", "--port", "0", "--script", "faults.toml"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": IMPORTS},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert ended.returncode == 2
-    assert "fault 1: \"do\" cannot be 'explode'" in ended.stderr
-
-
 @pytest.mark.parametrize(("do", "acts"), [("crash-before", False), ("crash-after", True)])
-def test_the_service_goes_down_and_comes_back(
-    start: Any, tmp_path: Path, do: str, acts: bool
-) -> None:
+def test_the_service_goes_down_and_comes_back(start, tmp_path, do, acts):
     running = start("--render", "instant")
-    door = f"{running.ready['auth_url']}/_sandbox/faults"
-    running.client.post(door, json={"on": "create", "do": do})
+    running.client.post(running.door("faults"), json={"on": "create", "do": do})
     said = {"tool": "explainer", "duration_seconds": 5, "idempotency_key": "crash"}
     with pytest.raises(httpx.RemoteProtocolError):
         running.client.post("/videos", json=said)
     assert running.process.wait(30) == 137
     back = start("--render", "instant")
     assert ([one["idempotency_key"] for one in back.charges()] == []) is not acts
-    log = back.client.get(f"{back.ready['auth_url']}/_sandbox/faults/log").json()
+    log = back.client.get(back.door("faults/log")).json()
     assert [(one["on"], one["do"], one["key"]) for one in log] == [("create", do, "crash")]
-    made = back.client.post("/videos", json=said)
-    assert made.status_code == 202
-    back.wait(made.json()["data"]["id"])
-    assert back.events(made.json()["data"]["id"]) == ["reserve", "charge"]
+    video = back.post("/videos", **said).json()["data"]["id"]
+    back.wait(video)
+    assert back.events(video) == ["reserve", "charge"]

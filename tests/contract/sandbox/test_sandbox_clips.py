@@ -30,11 +30,9 @@ MADE: dict[str, tuple[dict[str, Any], int]] = {
 BAD = [
     ("image-to-video", {}, "image"),
     ("image-to-video", {**IMAGE, "duration_seconds": 7}, "duration_seconds"),
-    ("image-to-video", {"image": "ftp://example.com/a.png"}, "image"),
     ("image-to-video", {"image": "data:text/html;base64,AAAA"}, "image"),
     ("image-to-video", {**IMAGE, "idempotency_key": "k"}, "idempotency_key"),
     ("talking-avatar", {"clip": CLIP}, "script"),
-    ("talking-avatar", {"clip": CLIP, "script": ""}, "script"),
     ("talking-avatar", {"clip": CLIP, "script": {"scenes": []}}, "scenes"),
     ("talking-avatar", {**AVATAR, "duration_seconds": 5}, "duration_seconds"),
     ("talking-avatar", {**AVATAR, "clip": picture("red")}, "clip"),
@@ -56,23 +54,16 @@ def create(running: Any, kind: str, body: dict[str, Any]) -> str:
     return str(said["id"])
 
 
-def video_of(running: Any, video: str) -> bytes:
-    running.wait(video, within=60)
-    url = running.client.get(f"/videos/{video}/download").json()["data"]["url"]
-    return bytes(running.client.get(url).content)
-
-
 @pytest.mark.parametrize("kind", MADE)
-def test_a_clip_is_as_long_as_asked_and_remembers_what_was_asked(quick: Any, kind: str) -> None:
+def test_a_clip_is_as_long_as_asked_and_remembers_what_was_asked(quick, kind):
     body, seconds = MADE[kind]
     video = create(quick, kind, body)
-    rendered = video_of(quick, video)
-    with av.open(io.BytesIO(rendered)) as opened:
+    with av.open(io.BytesIO(quick.file(video))) as opened:
         assert sum(1 for _ in opened.decode(video=0)) == 20 * seconds
     shown = quick.get(video)
     assert body.items() <= shown.items()
     assert (shown["kind"], shown["duration_seconds"]) == (kind, seconds)
-    assert video in [one["id"] for one in quick.client.get("/videos").json()["data"]["videos"]]
+    assert video in [one["id"] for one in quick.data("/videos")["videos"]]
     entries = [entry for entry in quick.charges() if entry["video_id"] == video]
     assert [(entry["event"], entry["operation"]) for entry in entries] == [
         ("reserve", kind),
@@ -80,7 +71,7 @@ def test_a_clip_is_as_long_as_asked_and_remembers_what_was_asked(quick: Any, kin
     ]
 
 
-def test_a_large_picture_is_not_echoed_whole(instant: Any) -> None:
+def test_a_large_picture_is_not_echoed_whole(instant):
     data = io.BytesIO()
     Image.effect_noise((300, 300), 90).save(data, "PNG")
     image = f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}"
@@ -91,18 +82,14 @@ def test_a_large_picture_is_not_echoed_whole(instant: Any) -> None:
 
 
 @pytest.mark.parametrize(("kind", "body", "named"), BAD)
-def test_it_refuses_what_cannot_be_made_and_names_the_field(
-    instant: Any, kind: str, body: dict[str, Any], named: str
-) -> None:
+def test_it_refuses_what_cannot_be_made_and_names_the_field(instant, kind, body, named):
     answer = instant.client.post(f"/videos/{kind}", json=body)
     assert answer.status_code == 400
     assert named in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(("kind", "body"), [("image-to-video", IMAGE), ("character-swap", SWAP)])
-def test_where_nothing_is_said_there_are_no_captions_and_no_voice(
-    instant: Any, kind: str, body: dict[str, Any]
-) -> None:
+def test_where_nothing_is_said_there_are_no_captions_and_no_voice(instant, kind, body):
     video = create(instant, kind, body)
     instant.wait(video)
     assert instant.client.get(f"/videos/{video}/captions").status_code == 400
@@ -112,7 +99,7 @@ def test_where_nothing_is_said_there_are_no_captions_and_no_voice(
     assert script.status_code == 400
 
 
-def test_what_is_said_has_captions_and_can_be_generated_again(instant: Any) -> None:
+def test_what_is_said_has_captions_and_can_be_generated_again(instant):
     video = create(instant, "talking-avatar", AVATAR)
     instant.wait(video)
     assert "Six words" in instant.client.get(f"/videos/{video}/captions").text

@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def url(instant: Any) -> str:
-    return address(instant, instant.create())
+    return str(instant.url(instant.create()))
 
 
 @pytest.fixture(scope="session")
@@ -19,24 +19,9 @@ def ageing(quick: Any) -> tuple[str, str, float]:
     """A video and an address of it that grows old while the other tests run."""
     video = quick.create(duration_seconds=1)
     quick.wait(video)
-    said = quick.client.get(f"/videos/{video}/download").json()["data"]
+    said = quick.data(f"/videos/{video}/download")
     assert said["expires_in"] == 5
     return video, said["url"], time.time() + 6.1
-
-
-def address(running: Any, video: str) -> str:
-    running.wait(video)
-    return str(running.client.get(f"/videos/{video}/download").json()["data"]["url"])
-
-
-def test_its_address_is_good_at_first(ageing: Any, anyone: httpx.Client) -> None:
-    assert anyone.get(ageing[1]).status_code == 200
-
-
-def test_it_is_not_ready_while_the_render_runs(slow: Any) -> None:
-    answer = slow.client.get(f"/videos/{slow.create()}/download")
-    assert answer.status_code == 409
-    assert answer.json()["error"]["retryable"] is True
 
 
 def test_it_serves_the_whole_video_without_a_key(anyone: httpx.Client, url: str) -> None:
@@ -47,12 +32,9 @@ def test_it_serves_the_whole_video_without_a_key(anyone: httpx.Client, url: str)
     assert answer.headers["etag"].startswith('"')
     assert answer.content[4:8] == b"ftyp"
     assert answer.content.index(b"moov") < answer.content.index(b"mdat")
-
-
-def test_it_says_its_size_without_the_video(anyone: httpx.Client, url: str) -> None:
     head = anyone.head(url)
     assert (head.status_code, head.content) == (200, b"")
-    assert int(head.headers["content-length"]) == len(anyone.get(url).content)
+    assert int(head.headers["content-length"]) == len(answer.content)
 
 
 @pytest.mark.parametrize("span", ["bytes=0-99", "bytes=100-", "bytes=-50"])
@@ -93,7 +75,7 @@ def test_it_refuses_a_forged_address(anyone: httpx.Client, url: str, part: str) 
 
 def test_it_refuses_an_address_of_a_deleted_video(instant: Any, anyone: httpx.Client) -> None:
     video = instant.create()
-    url = address(instant, video)
+    url = instant.url(video)
     instant.client.delete(f"/videos/{video}")
     assert anyone.get(url).status_code == 404
 
@@ -104,4 +86,4 @@ def test_its_address_expires(quick: Any, ageing: Any, anyone: httpx.Client) -> N
     expired = anyone.get(url)
     assert expired.status_code == 403
     assert expired.json()["error"]["code"] == "url_expired"
-    assert anyone.get(address(quick, video)).status_code == 200
+    assert anyone.get(quick.url(video)).status_code == 200

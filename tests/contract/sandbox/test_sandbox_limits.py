@@ -14,8 +14,7 @@ IMAGE = {"image": "https://example.com/kettle.jpg"}
 
 
 def post(running: Any, path: str = "/videos", **body: Any) -> httpx.Response:
-    answer: httpx.Response = running.client.post(path, json=body)
-    return answer
+    return running.post(path, **body)
 
 
 def limited(answer: httpx.Response, code: str) -> None:
@@ -24,9 +23,7 @@ def limited(answer: httpx.Response, code: str) -> None:
     assert answer.headers["retry-after"]
 
 
-def test_the_rate_of_all_that_spends_is_limited_and_both_forms_say_when_to_come_back(
-    start: Any,
-) -> None:
+def test_the_rate_of_all_that_spends_is_limited_and_both_forms_say_when_to_come_back(start):
     running = start("--render", "instant", "--rate", "2", "--rate-window", "600")
     rendered = running.create()
     running.wait(rendered)
@@ -50,7 +47,7 @@ def test_the_rate_of_all_that_spends_is_limited_and_both_forms_say_when_to_come_
         limited(post(running, path, **body), "rate_limited")
 
 
-def test_spending_is_limited_and_a_refusal_spends_nothing(start: Any) -> None:
+def test_spending_is_limited_and_a_refusal_spends_nothing(start):
     options = ("--spend-limit", str(PRICE + 30), "--spend-window", "600")
     running = start("--render", "instant", *options, "--retry-after", "date")
     first = post(running, **GOOD, idempotency_key="kept")
@@ -70,7 +67,7 @@ def test_spending_is_limited_and_a_refusal_spends_nothing(start: Any) -> None:
 
 
 @pytest.mark.parametrize("option", ["--rate", "--spend-limit"])
-def test_a_repeat_with_a_known_key_is_not_limited(start: Any, option: str) -> None:
+def test_a_repeat_with_a_known_key_is_not_limited(start, option):
     limit = {"--rate": "1", "--spend-limit": str(PRICE)}[option]
     running = start("--render", "instant", option, limit, "--retry-after", "seconds")
     first = post(running, **GOOD, idempotency_key="once")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-from pathlib import Path
 from typing import Any
 
 import av
@@ -12,8 +11,7 @@ import pytest
 
 
 def plan(running: Any, do: str, **members: Any) -> None:
-    door = f"{running.ready['auth_url']}/_sandbox/faults"
-    answer = running.client.post(door, json={"on": "render", "do": do, "nth": 1, **members})
+    answer = running.post(running.door("faults"), on="render", do=do, nth=1, **members)
     assert answer.status_code == 201, answer.text
 
 
@@ -22,20 +20,20 @@ def faulty(begin: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return begin("--render", "instant", state=tmp_path_factory.mktemp("render_faults"))
 
 
-def test_a_render_fails_with_a_reason_and_costs_nothing(faulty: Any) -> None:
+def test_a_render_fails_with_a_reason_and_costs_nothing(faulty):
     plan(faulty, "fail", message="The scene could not be lit.")
     video = faulty.create()
     failed = faulty.wait(video, "failed")
     assert failed["failure_reason"] == "The scene could not be lit."
     assert failed["credits_charged"] == failed["credits_reserved"] == 0
     assert faulty.events(video) == ["reserve", "release"]
-    render = faulty.client.get(f"/videos/{video}/renders").json()["data"]["renders"][0]
+    render = faulty.data(f"/videos/{video}/renders")["renders"][0]
     assert (render["status"], render["failure_reason"]) == ("failed", failed["failure_reason"])
     assert faulty.client.post(f"/videos/{video}/generate").status_code == 202
     assert faulty.wait(video)["failure_reason"] is None
 
 
-def test_a_remake_that_fails_leaves_the_earlier_video_to_begin_with(faulty: Any) -> None:
+def test_a_remake_that_fails_leaves_the_earlier_video_to_begin_with(faulty):
     video = faulty.create()
     faulty.wait(video)
     plan(faulty, "fail")
@@ -48,24 +46,19 @@ def test_a_remake_that_fails_leaves_the_earlier_video_to_begin_with(faulty: Any)
     assert faulty.client.get(f"/videos/{video}/download").status_code == 200
 
 
-def test_a_video_is_damaged_and_its_fingerprint_is_that_of_the_damaged_file(faulty: Any) -> None:
+def test_a_video_is_damaged_and_its_fingerprint_is_that_of_the_damaged_file(faulty):
     plan(faulty, "corrupt")
     video, good = faulty.create(), faulty.create()
-    faulty.wait(video)
-    faulty.wait(good)
-    videos = []
-    for one in (video, good):
-        url = faulty.client.get(f"/videos/{one}/download").json()["data"]["url"]
-        videos.append(faulty.client.get(url).content)
+    videos = [faulty.file(one) for one in (video, good)]
     with pytest.raises(av.error.InvalidDataError):
         av.open(io.BytesIO(videos[0]))
     av.open(io.BytesIO(videos[1])).close()
-    render = faulty.client.get(f"/videos/{video}/renders").json()["data"]["renders"][0]
+    render = faulty.data(f"/videos/{video}/renders")["renders"][0]
     assert render["sha256"] == hashlib.sha256(videos[0]).hexdigest()
     assert render["bytes"] == len(videos[0])
 
 
-def test_a_late_render_says_how_late_it_is(faulty: Any) -> None:
+def test_a_late_render_says_how_late_it_is(faulty):
     plan(faulty, "slow", seconds=3600)
     video = faulty.create()
     on_time = faulty.create()
@@ -76,9 +69,7 @@ def test_a_late_render_says_how_late_it_is(faulty: Any) -> None:
     assert faulty.client.post(f"/videos/{video}/cancel").status_code == 200
 
 
-def test_a_render_that_never_ends_does_not_end_with_a_restart_either(
-    start: Any, tmp_path: Path
-) -> None:
+def test_a_render_that_never_ends_does_not_end_with_a_restart_either(start, tmp_path):
     first = start("--render", "instant", state=tmp_path)
     plan(first, "never")
     stuck = first.create()

@@ -6,7 +6,6 @@ import re
 import time
 from typing import Any
 
-import httpx
 import pytest
 
 
@@ -24,7 +23,7 @@ def share(running: Any, video: str) -> dict[str, Any]:
 
 
 @pytest.mark.merge
-def test_a_link_leads_anyone_to_the_video_and_ends(brief: Any, anyone: httpx.Client) -> None:
+def test_a_link_leads_anyone_to_the_video_and_ends(brief, anyone):
     video = brief.create(title="<b>Spring & tea</b>")
     brief.wait(video)
     link = share(brief, video)
@@ -45,43 +44,28 @@ def test_a_link_leads_anyone_to_the_video_and_ends(brief: Any, anyone: httpx.Cli
     assert anyone.get(link["page_url"]).status_code == 410
 
 
-def test_a_link_is_good_for_days(instant: Any) -> None:
+def test_a_link_is_good_for_days_unless_the_video_is_deleted_or_it_is_made_up(
+    instant, slow, anyone
+):
     video = instant.create()
     instant.wait(video)
-    assert share(instant, video)["expires_in"] == 7 * 86_400
-
-
-def test_a_made_up_link_and_one_to_a_deleted_video_lead_nowhere(
-    instant: Any, anyone: httpx.Client
-) -> None:
-    video = instant.create()
-    instant.wait(video)
-    url = share(instant, video)["page_url"]
+    link = share(instant, video)
+    url = link["page_url"]
+    assert link["expires_in"] == 7 * 86_400
     assert anyone.get(url[:-1] + ("0" if url[-1] != "0" else "1")).status_code == 404
     instant.client.delete(f"/videos/{video}")
-    assert anyone.get(url).status_code == 404
-    assert anyone.get(f"{url}.mp4").status_code == 404
+    assert anyone.get(url).status_code == anyone.get(f"{url}.mp4").status_code == 404
+    # There is nothing to share before the video.
+    assert slow.client.post(f"/videos/{slow.create()}/share-link").status_code == 409
 
 
-def test_there_is_nothing_to_share_before_the_video(slow: Any) -> None:
-    answer = slow.client.post(f"/videos/{slow.create()}/share-link")
-    assert answer.status_code == 409
-
-
-def test_a_report_is_kept(instant: Any) -> None:
+def test_a_report_with_a_reason_is_kept(instant):
     video = instant.create(start_generation=False)
     said = {"reason": "It shows a face", "details": "At second three."}
-    answer = instant.client.post(f"/videos/{video}/report", json=said)
-    assert answer.status_code == 200
-    assert said.items() <= answer.json()["data"].items()
-    kept = instant.client.get(f"{instant.ready['auth_url']}/_sandbox/reports").json()
-    assert kept[-1]["id"] == answer.json()["data"]["id"]
-    assert kept[-1]["video_id"] == video
-    assert said.items() <= kept[-1].items()
-
-
-def test_a_report_wants_a_reason(instant: Any) -> None:
-    video = instant.create(start_generation=False)
-    answer = instant.client.post(f"/videos/{video}/report", json={"details": "Hm"})
-    assert answer.status_code == 400
-    assert "reason" in answer.json()["error"]["message"]
+    told = instant.post(f"/videos/{video}/report", **said).json()["data"]
+    kept = instant.client.get(instant.door("reports")).json()[-1]
+    assert (kept["id"], kept["video_id"]) == (told["id"], video)
+    assert said.items() <= told.items()
+    assert said.items() <= kept.items()
+    refused = instant.post(f"/videos/{video}/report", details="Hm")
+    assert (refused.status_code, "reason" in refused.text) == (400, True)

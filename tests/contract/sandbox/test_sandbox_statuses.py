@@ -14,7 +14,6 @@ BAD = [
     ({"tool": "no-such-tool"}, "product-launch"),
     ({**GOOD, "duration_seconds": 0}, "duration_seconds"),
     ({**GOOD, "duration_seconds": 601}, "duration_seconds"),
-    ({**GOOD, "duration_seconds": "8"}, "duration_seconds"),
     ({**GOOD, "duration_seconds": 8.5}, "duration_seconds"),
     ({**GOOD, "aspect_ratio": "4:5"}, "aspect_ratio"),
     ({**GOOD, "mode": "dancing"}, "mode"),
@@ -24,7 +23,6 @@ BAD = [
     ({**GOOD, "colour": "red"}, "colour"),
     ({**GOOD, "idempotency_key": ""}, "idempotency_key"),
     ({"script": {}}, "script"),
-    ({"script": "Hello"}, "script"),
     ({"script": {"scenes": "one"}}, "scenes"),
     ({"script": {"text": "Hi"}, "fields": {"a": 1}}, "fields"),
 ]
@@ -38,23 +36,16 @@ def error_of(answer: httpx.Response) -> dict[str, Any]:
     return dict(said["error"])
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "allowed"),
-    [("PUT", "/videos", "GET, POST"), ("PUT", "/videos/vid_x", "DELETE, GET, PATCH"),
-     ("GET", "/videos/image-to-video", "POST"), ("PATCH", "/videos/estimate", "POST")],
-)  # fmt: skip
-def test_it_says_which_methods_there_are(
-    instant: Any, method: str, path: str, allowed: str
-) -> None:
-    answer = instant.client.request(method, path)
-    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+def test_refusals_without_a_route_are_enveloped_too_and_other_methods_named(instant):
+    assert error_of(instant.client.get("/nowhere"))["code"] == "not_found"
+    answer = instant.client.put("/videos/vid_x")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET, PATCH")
+    assert instant.client.get("/videos/image-to-video").status_code == 405
 
 
 @pytest.mark.parametrize(("body", "named"), BAD)
 @pytest.mark.parametrize("path", ["/videos", "/videos/estimate"])
-def test_it_refuses_a_bad_brief_and_names_the_field(
-    instant: Any, path: str, body: dict[str, Any], named: str
-) -> None:
+def test_it_refuses_a_bad_brief_and_names_the_field(instant, path, body, named):
     answer = instant.client.post(path, json=body)
     assert answer.status_code == 400
     assert named in error_of(answer)["message"]
@@ -62,27 +53,17 @@ def test_it_refuses_a_bad_brief_and_names_the_field(
 
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[]", b'{"tool": "explainer", "fields": {"a": NaN}}', b'"\\ud800"',
-                b'{"tool": "explainer", "title": "\\ud800"}', b"\xff\xff"]
+                b'{"tool": "explainer", "title": "\\ud800"}', b"\xff\xff", b'{"tool": 1e999}',
+                b'{"a":' * 5000 + b"1" + b"}" * 5000],
+    ids=len,
 )  # fmt: skip
-def test_it_refuses_what_is_not_a_json_object(instant: Any, content: bytes) -> None:
+def test_it_refuses_what_is_not_a_json_object_to_be_kept(instant, content):
     answer = instant.client.post("/videos", content=content)
     assert answer.status_code == 400
     error_of(answer)
 
 
-def test_refusals_without_a_route_are_enveloped_too(instant: Any) -> None:
-    assert error_of(instant.client.get("/nowhere"))["code"] == "not_found"
-
-
-def test_success_is_enveloped(instant: Any) -> None:
-    said = instant.client.post("/videos", json=GOOD).json()
-    assert said["error"] is None
-    assert said["data"]["status"] == "generating"
-    assert isinstance(said["data"]["poll_after_seconds"], int)
-    assert said["meta"]["request_id"].startswith("req_")
-
-
-def test_it_shows_everything_that_was_asked_for(instant: Any) -> None:
+def test_it_shows_everything_that_was_asked_for(instant):
     asked = {**GOOD, "title": "Été", "topic": "Spring", "mode": "hybrid", "style": "cinematic",
              "character_id": 7, "voice_id": "v", "music_id": "m", "caption_style": "bold",
              "aspect_ratio": "1:1", "language": "fr-CA", "video_model": "x",
@@ -91,13 +72,15 @@ def test_it_shows_everything_that_was_asked_for(instant: Any) -> None:
     assert asked.items() <= shown.items()
 
 
-def test_it_says_how_long_to_wait(slow: Any) -> None:
-    said = slow.client.post("/videos", json=GOOD).json()["data"]
-    assert 60 < said["poll_after_seconds"] < 400
-    assert slow.get(said["id"])["progress"] < 10
+def test_it_says_how_long_to_wait(slow):
+    said = slow.post("/videos", **GOOD).json()
+    assert (said["error"], said["data"]["status"]) == (None, "generating")
+    assert said["meta"]["request_id"].startswith("req_")
+    assert 60 < said["data"]["poll_after_seconds"] < 400
+    assert slow.get(said["data"]["id"])["progress"] < 10
 
 
-def test_it_pages_through_the_list_newest_first(instant: Any) -> None:
+def test_it_pages_through_the_list_newest_first(instant):
     made = [instant.create(title=f"page {n}") for n in range(5)]
     seen: list[str] = []
     cursor = None
@@ -110,23 +93,17 @@ def test_it_pages_through_the_list_newest_first(instant: Any) -> None:
     assert seen[:5] == made[::-1]
 
 
-@pytest.mark.parametrize(
-    "query", [{"limit": "0"}, {"limit": "x"}, {"limit": "101"}, {"cursor": "zzz"},
-              {"cursor": "v-1"}, {"status": "lost"}]
-)  # fmt: skip
-def test_it_refuses_a_page_that_cannot_be(instant: Any, query: dict[str, str]) -> None:
-    assert instant.client.get("/videos", params=query).status_code == 400
-
-
-def test_it_lists_one_status_alone(slow: Any) -> None:
+def test_it_lists_one_status_alone_and_refuses_a_page_that_cannot_be(slow):
     kept = slow.create(start_generation=False)
     slow.create()
     drafts = slow.client.get("/videos", params={"status": "draft", "colour": "red"}).json()["data"]
     assert kept in [one["id"] for one in drafts["videos"]]
     assert {one["status"] for one in drafts["videos"]} == {"draft"}
+    for query in ("limit=0", "limit=x", "limit=101", "cursor=zzz", "cursor=v-1", "status=lost"):
+        assert slow.client.get(f"/videos?{query}").status_code == 400
 
 
-def test_every_key_may_ask_whose_it_is(instant: Any, anyone: httpx.Client) -> None:
+def test_every_key_may_ask_whose_it_is(instant, anyone):
     for scope, key in instant.ready["keys"].items():
         headers = {"authorization": f"Bearer {key}"}
         said = instant.client.get("/me", headers=headers).json()["data"]
@@ -136,21 +113,9 @@ def test_every_key_may_ask_whose_it_is(instant: Any, anyone: httpx.Client) -> No
     assert anyone.get(f"{instant.ready['base_url']}/me").status_code == 401
 
 
-def test_a_template_is_a_request_that_can_be_made(instant: Any) -> None:
+def test_a_template_is_a_request_that_can_be_made(instant):
     templates = instant.client.get("/templates").json()["data"]["templates"]
     assert templates
     for template in templates:
         quoted = instant.client.post("/videos/estimate", json=template["request"])
         assert quoted.status_code == 200
-
-
-@pytest.mark.parametrize("content", [b'{"a":' * 5000 + b"1" + b"}" * 5000, b'{"tool": 1e999}'])
-def test_it_refuses_json_that_it_could_not_keep(instant: Any, content: bytes) -> None:
-    assert instant.client.post("/videos", content=content).status_code == 400
-
-
-def test_it_counts_calls_by_operation(instant: Any) -> None:
-    counts = f"{instant.ready['auth_url']}/_sandbox/calls"
-    before = instant.client.get(counts).json()
-    instant.create()
-    assert instant.client.get(counts).json()["create"] == before.get("create", 0) + 1

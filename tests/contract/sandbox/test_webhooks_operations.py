@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 import stat
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.contract.sandbox.receiver import Receiver, receiving, status
+from tests.contract.sandbox.receiver import receiving, status
 
 GOOD = {"url": "https://example.com/hook", "events": ["video.ready"]}
-BAD_CREATES = [
-    ({}, "url"),
-    ({"url": GOOD["url"]}, "events"),
-    ({"events": GOOD["events"]}, "url"),
-    ({**GOOD, "url": 7}, "url"),
-    ({**GOOD, "url": None}, "url"),
-    ({**GOOD, "events": []}, "events"),
-    ({**GOOD, "events": "video.ready"}, "events"),
-    ({**GOOD, "events": [1]}, "events"),
-    ({**GOOD, "events": None}, "events"),
-    ({**GOOD, "events": ["video.exploded"]}, "video.ready"),
-    ({**GOOD, "events": ["video.ready", "video.exploded"]}, "video.ready"),
-    ({**GOOD, "events": ["*"]}, "events"),
-    ({**GOOD, "name": 7}, "name"),
-    ({**GOOD, "name": "n" * 201}, "name"),
-    ({**GOOD, "is_active": False}, "is_active"),
-    ({**GOOD, "secret": "of my own"}, "secret"),
-]
-BAD_PATCHES = [
-    ({"url": "http://example.com"}, "url"),
+BAD = [
+    ({"url": 7}, "url"),
+    ({"url": None}, "url"),
     ({"events": []}, "events"),
-    ({"events": ["video.exploded"]}, "video.ready"),
-    ({"name": None}, "name"),
-    ({"is_active": "yes"}, "is_active"),
-    ({"is_active": 1}, "is_active"),
-    ({"is_active": None}, "is_active"),
-    ({"id": "wh_mine"}, "id"),
+    ({"events": "video.ready"}, "events"),
+    ({"events": [1]}, "events"),
+    ({"events": ["video.ready", "video.exploded"]}, "video.ready"),
+    ({"name": 7}, "name"),
+    ({"name": "n" * 201}, "name"),
     ({"secret": "of my own"}, "secret"),
 ]
+BAD_CREATES = [({"url": None, "events": None}, "url"), ({"is_active": False}, "is_active"), *BAD]
+BAD_PATCHES = [({"is_active": 1}, "is_active"), ({"is_active": None}, "is_active"),
+               ({"id": "wh_mine"}, "id"), *BAD]  # fmt: skip
 RECORD = {
     *("id", "url", "events", "name", "is_active", "consecutive_failures"),
     *("disabled_at", "disabled_reason", "created_at", "updated_at"),
@@ -62,14 +46,17 @@ def error_of(answer: httpx.Response) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("body", "words"), BAD_CREATES)
-def test_a_bad_create_is_refused_in_a_sentence(instant: Any, body: Any, words: str) -> None:
-    refused = instant.client.post("/webhooks", json=body)
+def test_a_bad_create_is_refused_in_a_sentence(instant, body, words):
+    refused = instant.post("/webhooks", **{**GOOD, **body})
     assert (refused.status_code, error_of(refused)["code"]) == (400, "invalid_request")
     assert words in error_of(refused)["message"]
+    for lacking, left in (("url", "events"), ("events", "url")):
+        answer = instant.post("/webhooks", **{left: GOOD[left]})
+        assert lacking in error_of(answer)["message"]
 
 
 @pytest.mark.parametrize(("body", "words"), BAD_PATCHES)
-def test_a_bad_update_is_refused_and_changes_nothing(instant: Any, body: Any, words: str) -> None:
+def test_a_bad_update_is_refused_and_changes_nothing(instant, body, words):
     made = create(instant)
     refused = instant.client.patch(f"/webhooks/{made['id']}", json={"name": "new", **body})
     assert (refused.status_code, error_of(refused)["code"]) == (400, "invalid_request")
@@ -78,14 +65,14 @@ def test_a_bad_update_is_refused_and_changes_nothing(instant: Any, body: Any, wo
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'"url"', b"null", b"\xff", b'{"url": NaN}'])
-def test_what_is_not_a_json_object_is_refused(instant: Any, raw: bytes) -> None:
+def test_what_is_not_a_json_object_is_refused(instant, raw):
     made = create(instant)
     for method, path in (("POST", "/webhooks"), ("PATCH", f"/webhooks/{made['id']}")):
         refused = instant.client.request(method, path, content=raw)
         assert (refused.status_code, error_of(refused)["code"]) == (400, "invalid_request")
 
 
-def test_the_secret_is_in_the_answer_to_the_create_alone(instant: Any) -> None:
+def test_the_secret_is_in_the_answer_to_the_create_alone(instant):
     made, other = create(instant, name="Studio"), create(instant)
     assert set(made) == RECORD | {"secret"}
     assert made["id"].startswith("wh_")
@@ -105,16 +92,15 @@ def test_the_secret_is_in_the_answer_to_the_create_alone(instant: Any) -> None:
     assert set(answers[0].json()["data"]) == RECORD
 
 
-def test_secrets_are_kept_where_only_their_owner_reads(start: Any, tmp_path: Path) -> None:
+def test_secrets_are_kept_where_only_their_owner_reads(start, tmp_path):
     running = start("--render", "instant")
     secret = create(running)["secret"].encode()
     running.kill()
-    kept = [file for file in tmp_path.glob("state.*") if secret in file.read_bytes()]
-    assert kept
+    assert [file for file in tmp_path.glob("state.*") if secret in file.read_bytes()]
     assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("state.*")} == {0o600}
 
 
-def test_a_webhook_is_listed_changed_and_deleted(instant: Any) -> None:
+def test_a_webhook_is_listed_changed_and_deleted(instant):
     made = create(instant, name="First")
     path = f"/webhooks/{made.pop('id')}"
     listed = instant.client.get("/webhooks").json()["data"]["webhooks"]
@@ -131,64 +117,46 @@ def test_a_webhook_is_listed_changed_and_deleted(instant: Any) -> None:
     assert instant.client.delete(path).status_code == 404
 
 
-def test_a_kind_named_twice_is_kept_once(instant: Any) -> None:
-    assert create(instant, events=["video.ready"] * 3)["events"] == ["video.ready"]
-
-
-def test_is_active_goes_off_and_on_again(instant: Any) -> None:
-    path = f"/webhooks/{create(instant)['id']}"
+def test_is_active_goes_off_and_on_again_and_a_kind_named_twice_is_kept_once(instant):
+    made = create(instant, events=["video.ready"] * 3)
+    assert made["events"] == ["video.ready"]
+    path = f"/webhooks/{made['id']}"
     off = instant.client.patch(path, json={"is_active": False}).json()["data"]
-    assert off["is_active"] is False
-    assert off["disabled_at"] is not None
+    assert (off["is_active"], off["disabled_at"] is None) == (False, False)
     assert "PATCH" in off["disabled_reason"]
     on = instant.client.patch(path, json={"is_active": True}).json()["data"]
     assert (on["is_active"], on["disabled_at"], on["disabled_reason"]) == (True, None, None)
 
 
-def test_a_ping_is_signed_and_says_what_the_receiver_answered(hooked: Any) -> None:
+def test_a_ping_is_signed_and_says_what_the_receiver_answered(hooked):
     with receiving() as receiver:
         made = create(hooked, url=f"{receiver.url}/hook?nonce=1")
         path = f"/webhooks/{made['id']}"
-        result = ping(hooked, path, receiver)
+        # It reaches a disabled one, and does not enable it.
+        hooked.client.patch(path, json={"is_active": False})
+        result = ping(hooked, path)
         got = receiver.wait(1)[0]
         assert got.is_signed_with(made["secret"])
-        assert (got.method, got.path) == ("POST", "/hook?nonce=1")
+        assert (got.method, got.path, got.header("Attempt")) == ("POST", "/hook?nonce=1", "1")
         assert got.said["data"]["test"] is True
         assert got.header("Event") == got.said["type"] == "ping"
         assert got.header("Event-Id") == got.said["id"] == result["event_id"]
-        assert got.header("Attempt") == "1"
         assert (result["delivered"], result["status"], result["error"]) == (True, 200, None)
         receiver.answer = status(503)
-        result = ping(hooked, path, receiver)
-        assert (result["delivered"], result["status"]) == (False, 503)
-        assert result["error"] == "It answered 503."
-    result = ping(hooked, path, receiver)
-    assert (result["delivered"], result["status"]) == (False, None)
-    assert result["error"] == "It cannot be connected to."
-    tried = hooked.client.get(f"{path}/deliveries").json()["data"]["deliveries"]
+        result = ping(hooked, path)
+        assert (result["delivered"], result["error"]) == (False, "It answered 503.")
+    assert ping(hooked, path)["error"] == "It cannot be connected to."
+    tried = hooked.data(f"{path}/deliveries")["deliveries"]
     assert [one["status"] for one in tried] == [None, 503, 200]
-    assert {one["event"] for one in tried} == {"ping"}
-    assert {one["next_attempt_at"] for one in tried} == {None}
+    assert {(one["event"], one["next_attempt_at"]) for one in tried} == {("ping", None)}
+    assert hooked.data(path)["is_active"] is False
     hooked.client.delete(path)
+    unknown = f"/webhooks/{create(hooked, url='https://receiver.invalid/hook')['id']}"
+    assert ping(hooked, unknown)["delivered"] is False
+    hooked.client.delete(unknown)
 
 
-def test_a_ping_reaches_a_disabled_webhook_and_does_not_enable_it(hooked: Any) -> None:
-    with receiving() as receiver:
-        path = f"/webhooks/{create(hooked, url=receiver.url)['id']}"
-        hooked.client.patch(path, json={"is_active": False})
-        assert ping(hooked, path, receiver)["delivered"] is True
-        assert hooked.client.get(path).json()["data"]["is_active"] is False
-        hooked.client.delete(path)
-
-
-def test_a_host_that_does_not_resolve_is_told(hooked: Any) -> None:
-    path = f"/webhooks/{create(hooked, url='https://receiver.invalid/hook')['id']}"
-    result = hooked.client.post(f"{path}/test", timeout=30).json()["data"]
-    assert (result["delivered"], result["status"]) == (False, None)
-    hooked.client.delete(path)
-
-
-def ping(running: Any, path: str, receiver: Receiver) -> dict[str, Any]:
+def ping(running: Any, path: str) -> dict[str, Any]:
     answer = running.client.post(f"{path}/test", timeout=30)
     assert answer.status_code == 200, answer.text
     assert answer.json()["data"]["milliseconds"] >= 0

@@ -47,11 +47,7 @@ WITH_COMMAND = [operation for operation in OPERATIONS if operation.words]
         (f"video swap {CLIP} --character 0", {"clip": CLIP, "character_id": 0}),
         (
             "video avatar a --script @@b --aspect-ratio 4:3",
-            {
-                "clip": "a",
-                "script": "@b",
-                "aspect_ratio": "4:3",
-            },
+            {"clip": "a", "script": "@b", "aspect_ratio": "4:3"},
         ),
         ("webhooks create URL --name N", {"url": "URL", "name": "N"}),
         ("webhooks edit w --event a --event b", {"events": ["a", "b"]}),

@@ -137,6 +137,8 @@ async def test_a_claim_is_put_down_by_ctrl_c_and_taken_up_again(machine, server)
     await _until(lambda: len(server.to(TOKEN)) > 0)
     process.send_signal(signal.SIGINT)
     assert (await machine.end(process)).status == 5
+    (claim,) = machine.folder.rglob("claims/*.json")
+    assert claim.stat().st_mode & 0o777 == 0o600
     server.on(TOKEN, GRANTED)
     done = await machine.call("login", "--email", "ada@studio.example", "--json")
     assert (done.status, "going on with" in done.err, "BBBB-CCCC" in done.err) == (0, True, True)

@@ -48,10 +48,8 @@ ORGANISED = {"organization": {"name": "Northlight"}}
         ({"scope": "read write"}, Owner(scopes=("read", "write"))),
         ({"scopes": {"read": True}, "organization": 7}, Owner()),
         ({"data": None}, Owner()),
-        ((200, b"[]"), Owner()),
         ((200, b"<html>"), Owner()),
         ((403, {}), Owner()),
-        ((404, b""), Owner()),
         ("close", Owner()),
     ],
 )

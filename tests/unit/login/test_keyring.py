@@ -94,24 +94,10 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def test_a_key_goes_in_comes_out_and_is_deleted(machine: Machine):
-    said = machine.run(
-        "place = choose_place(folder, 'default', None); print(place.kept_in, place.words)\n"
-        f"    keep(folder, login('keyring'), {KEY!r}); print(key_of(found()))"
-    )
-    assert said.splitlines() == ["keyring in the keyring (Studio Keyring)", KEY]
-    assert KEY in machine.kept.read_text()
-    assert KEY not in (machine.credentials / "default.json").read_text()
-    said = machine.run("print(forget(folder, found()), found())")
-    assert (said.split(), KEY in machine.kept.read_text()) == (["None", "None"], False)
-
-
 @pytest.mark.parametrize(
     ("does", "words"), [("hang", "did not answer within"), ("refuse", "RuntimeError")]
 )
-def test_a_keyring_that_is_of_no_use_is_passed_over_and_named(
-    machine: Machine, does: str, words: str
-):
+def test_a_keyring_that_is_of_no_use_is_passed_over_and_named(machine, does, words):
     said = machine.run("print(choose_place(folder, 'default', None))", KEYRING_DOES=does)
     assert "kept_in='file'" in said
     assert "plain text" in said
@@ -123,13 +109,13 @@ def test_a_keyring_that_is_of_no_use_is_passed_over_and_named(
 
 
 @pytest.mark.always
-def test_a_keyring_that_loses_the_key_at_once_is_found_out(machine: Machine):
+def test_a_keyring_that_loses_the_key_at_once_is_found_out(machine):
     said = machine.run(f"keep(folder, login('keyring'), {KEY!r})", KEYRING_DOES="forget")
     assert said.startswith("error: the key could not be kept: the keyring did not keep the key")
     assert not (machine.credentials / "default.json").exists()
 
 
-def test_a_key_that_left_the_keyring_asks_for_a_new_login(machine: Machine):
+def test_a_key_that_left_the_keyring_asks_for_a_new_login(machine):
     machine.run(f"keep(folder, login('keyring'), {KEY!r})")
     machine.kept.unlink()
     said = machine.run("key_of(found())")
@@ -137,7 +123,7 @@ def test_a_key_that_left_the_keyring_asks_for_a_new_login(machine: Machine):
     assert "callsheet login" in said
 
 
-def test_only_a_command_that_needs_the_key_asks_the_keyring(machine: Machine):
+def test_only_a_command_that_needs_the_key_asks_the_keyring(machine):
     machine.run(f"keep(folder, login('keyring'), {KEY!r})")
     machine.touched.unlink()
     (machine.folder / "s.csv").write_text("id,tool,fields.product\nr1,product-launch,Kettle\n")
@@ -150,7 +136,7 @@ def test_only_a_command_that_needs_the_key_asks_the_keyring(machine: Machine):
     assert machine.touched.exists()
 
 
-def test_a_stand_in_for_a_keyring_is_none(machine: Machine):
+def test_a_stand_in_for_a_keyring_is_none(machine):
     for backend in ("fail", "null"):
         said = machine.run(
             "print(choose_place(folder, 'default', None).words)",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +10,6 @@ import pytest
 from callsheet.tasks.credentials import Login, file_of, keep
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.settings import credentials_folder, load_settings
-from tests.launcher import IMPORTS
 
 KEY = "mav_canary0key0of0the0tests"
 BASE, AUTH, MCP = "https://api.test/api/v1", "https://auth.test", "https://mcp.test"
@@ -88,12 +85,6 @@ def test_a_key_is_not_used_at_another_address_than_its_own(log_in, load):
     assert "callsheet login" in (caught.value.remedy or "")
 
 
-@pytest.mark.parametrize("base_url", [BASE + "/", f" {BASE} "])
-def test_the_same_address_written_otherwise_is_the_same(log_in, load, base_url):
-    log_in()
-    assert load(base_url=base_url).service() == (BASE, KEY)
-
-
 def test_a_profile_needs_no_file_once_somebody_logged_in_under_its_name(log_in, load):
     with pytest.raises(ConfigurationError, match="no profile"):
         load("studio")
@@ -133,20 +124,3 @@ def test_where_nobody_is_at_home_there_is_no_login(tmp_path: Path):
 def test_a_setting_of_the_login_that_cannot_work_is_named(load, name, value, words):
     with pytest.raises(ConfigurationError, match=words):
         load(**{name: value})
-
-
-def test_without_a_login_nothing_is_loaded_to_find_that_out(environ, tmp_path: Path):
-    program = (
-        "import sys; from callsheet.tasks.runtime.settings import load_settings; load_settings();"
-        "names = 'keyring', 'callsheet.tasks.credentials';"
-        "print([m for m in sys.modules if m.startswith(names)])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**environ, "PYTHONPATH": IMPORTS},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == "[]"

@@ -12,7 +12,6 @@ from callsheet.tasks.service.login import fitting_way
     [
         ({"DISPLAY": ":0"}, "linux", True, "browser", "display"),
         ({"WAYLAND_DISPLAY": "w-0"}, "linux", True, "browser", "display"),
-        ({"BROWSER": "firefox"}, "linux", True, "browser", "display"),
         ({}, "darwin", True, "browser", "display"),
         ({}, "win32", True, "browser", "display"),
         ({}, "linux", True, "device", "no display"),

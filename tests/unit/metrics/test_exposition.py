@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-import pytest
 from prometheus_client import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -36,7 +34,7 @@ async def read(ledger: Ledger) -> dict[str, Family]:
     return {family.name: family for family in text_string_to_metric_families(text)}
 
 
-async def test_every_metric_is_there_and_no_other(ledger: Ledger) -> None:
+async def test_every_metric_is_there_and_no_other(ledger):
     await make_busy(ledger)
     found = await read(ledger)
 
@@ -52,7 +50,7 @@ async def test_every_metric_is_there_and_no_other(ledger: Ledger) -> None:
         assert metric.name.endswith("_total") == (metric.kind == "counter"), metric.name
 
 
-async def test_what_was_counted_is_told(ledger: Ledger) -> None:
+async def test_what_was_counted_is_told(ledger):
     await make_busy(ledger)
     found = {
         (sample.name, *sample.labels.values()): sample.value
@@ -71,7 +69,7 @@ async def test_what_was_counted_is_told(ledger: Ledger) -> None:
     assert found[("callsheet_delivery_seconds_sum",)] == 10**9 + 224
 
 
-async def test_who_asks_again_at_once_is_answered_as_before(tmp_path: Path) -> None:
+async def test_who_asks_again_at_once_is_answered_as_before(tmp_path):
     now = 0.0
     async with await open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
         exposition = Exposition(ledger, lambda: now)
@@ -82,19 +80,12 @@ async def test_who_asks_again_at_once_is_answered_as_before(tmp_path: Path) -> N
         assert await exposition.text() != before
 
 
-async def test_at_the_end_of_a_run_a_file_has_them(tmp_path: Path) -> None:
+async def test_a_file_has_them_and_one_that_cannot_be_written_fails_nothing(tmp_path, caplog):
     file = tmp_path / "callsheet.prom"
     async with await open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
         await make_busy(ledger)
+        await publish(ledger, str(tmp_path / "no" / "x"))
         await publish(ledger, str(file))
 
-    assert 'state="submitting"' in file.read_text()
-
-
-async def test_a_file_that_cannot_be_written_fails_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with await open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
-        await publish(ledger, str(tmp_path / "no" / "x"))
-
     assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert 'state="submitting"' in file.read_text()

@@ -9,6 +9,7 @@ import pytest
 
 from callsheet.tasks.runtime.errors import Conflict, OutcomeUnknown, RateLimited
 from callsheet.tasks.service import Gate
+from tests.unit.service.asked import ASKED
 
 OK = (200, {"data": {"id": "vid_1", "url": "https://f.test/x"}, "error": None, "meta": {}})
 BODY = b'{"idempotency_key":"cs1_k"}'
@@ -26,18 +27,14 @@ def gate_of(time, **options):
     return Gate(clock=time.clock, sleep=time.sleep, random=time.random, **options)
 
 
-async def test_a_short_wait_is_slept_in_place_and_never_cut(talk, time):
+@pytest.mark.parametrize(("chance", "slept"), [(0.0, 12), (1.0, 13.2)])
+async def test_a_short_wait_is_slept_in_place_and_never_cut(talk, time, chance, slept):
+    # Up to a tenth is added, so that not all wake together.
+    time.chance = chance
     service, seen = talk(limited("12"), OK)
     await service.get("vid_1")
-    assert time.slept == [12]
+    assert time.slept == pytest.approx([slept])
     assert len(seen) == 2
-
-
-async def test_up_to_a_tenth_is_added_so_that_not_all_wake_together(talk, time):
-    time.chance = 1.0
-    service, _ = talk(limited("20"), OK)
-    await service.get("vid_1")
-    assert time.slept == [22]
 
 
 @pytest.mark.parametrize("after", [None, "nonsense", "nan", "-3", "0"])
@@ -58,44 +55,21 @@ async def test_a_long_wait_is_given_back_with_its_moment(talk, time):
     assert (len(seen), time.slept) == (1, [])
 
 
-async def test_while_closed_every_operation_is_turned_away_before_it_is_sent(talk, time):
-    service, seen = talk(limited("3600"), OK)
-    with pytest.raises(RateLimited) as first:
-        await service.get("vid_1")
-    others = (
-        service.get("vid_2"),
-        service.create(BODY, key="cs1_k"),
-        service.estimate({}),
-        service.download("vid_1"),
-        service.captions("vid_1", "srt"),
-        service.cancel("vid_1"),
-    )
-    for call in others:
-        with pytest.raises(RateLimited) as caught:
-            await call
-        assert caught.value.retry_at == first.value.retry_at
-        assert (caught.value.sent, caught.value.attempts) == ("no", 0)
-    assert len(seen) == 1
-
-
-async def test_it_opens_by_itself_at_its_moment(talk, time):
-    service, seen = talk(limited("3600"), OK)
-    with pytest.raises(RateLimited):
-        await service.get("vid_1")
-    time.now += timedelta(seconds=3600)
-    await service.get("vid_1")
-    assert len(seen) == 2
-
-
-async def test_it_is_one_gate_for_all_clients_that_share_it(talk, time):
+@pytest.mark.parametrize("name", ASKED)
+async def test_while_it_is_closed_nothing_of_any_client_leaves_before_its_moment(talk, time, name):
     gate = gate_of(time)
-    one, _ = talk(limited("100"), gate=gate)
-    other, seen = talk(OK, gate=gate)
-    with pytest.raises(RateLimited):
-        await one.get("vid_1")
-    with pytest.raises(RateLimited):
+    service, seen = talk(limited("7200"), gate=gate)
+    with pytest.raises(RateLimited) as first:
+        await ASKED[name].call(service)
+    assert first.value.retry_at == gate.closed_until == time.now + timedelta(hours=2)
+    other, others = talk(OK, gate=gate)
+    with pytest.raises(RateLimited) as caught:
         await other.get("vid_1")
-    assert not seen
+    assert (caught.value.retry_at, caught.value.sent) == (first.value.retry_at, "no")
+    assert (caught.value.attempts, len(seen), others) == (0, 1, [])
+    time.now += timedelta(hours=2)
+    await other.get("vid_1")
+    assert len(others) == 1
 
 
 async def test_closing_is_told_so_that_it_can_be_kept_and_restored(talk, time):

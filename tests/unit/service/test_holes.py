@@ -4,18 +4,11 @@ a second charge. What the tests of a subject show is not shown here again."""
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 
 import pytest
 
-from callsheet.tasks.runtime.errors import (
-    Conflict,
-    NotFound,
-    RateLimited,
-    Unauthenticated,
-)
+from callsheet.tasks.runtime.errors import Conflict, NotFound, Unauthenticated
 from tests.named_tests import ROOT
-from tests.unit.service.asked import ASKED
 
 KEY = "cs1_k"
 BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'
@@ -25,15 +18,6 @@ MADE = (202, {"data": {"id": "vid_1"}, "error": None, "meta": {}})
 def refusal(status, retryable=False, **members):
     error = {"message": "no", "code": "any", "retryable": retryable} | members
     return status, {"data": None, "error": error, "meta": {}}
-
-
-@pytest.mark.parametrize("name", ASKED)
-async def test_limits_on_other_operations(talk, time, name):
-    service, seen = talk((429, {}, {"retry-after": "7200"}))
-    with pytest.raises(RateLimited) as caught:
-        await ASKED[name].call(service)
-    assert caught.value.retry_at == service.gate.closed_until == time.now + timedelta(hours=2)
-    assert len(seen) == 1
 
 
 @pytest.mark.parametrize("code", ["", "not_ready", "forbidden", "whatever", None, 7])

@@ -80,9 +80,7 @@ async def test_a_cursor_that_leads_back_ends_the_list(talk):
         (None, 0.0),
     ],
 )
-async def test_the_services_clock_is_asked_for_once(
-    serve, answer, connect, date, behind, status
-) -> None:
+async def test_the_services_clock_is_asked_for_once(serve, answer, connect, date, behind, status):
     headers = {} if date is None else {"Date": date}
     script = await serve(answer(status, {"data": []}, headers=headers))
     service = connect(script.base_url)

@@ -7,20 +7,8 @@ import re
 
 import pytest
 
-from callsheet.tasks.runtime.errors import (
-    BadInput,
-    BadRequest,
-    ConfigurationError,
-    Conflict,
-    Forbidden,
-    InsufficientCredits,
-    NotFound,
-    OtherRefusal,
-    ShapeError,
-    Unauthenticated,
-)
-from callsheet.tasks.service import OPERATIONS, VideoService
-from callsheet.tasks.service.operations import Money
+from callsheet.tasks.runtime import errors
+from callsheet.tasks.service import VideoService
 
 BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'
 
@@ -38,73 +26,53 @@ async def test_an_estimate_leaves_out_key_and_start(talk):
     service, seen = talk((200, {"credits": 1}))
     request = {"topic": "é", "idempotency_key": "k", "start_generation": True, "mode": "hybrid"}
     await service.estimate(request)
-    assert sent(seen[0]) == ("POST", "/api/v1/videos/estimate")
     assert json.loads(seen[0].content) == {"topic": "é", "mode": "hybrid"}
-    assert seen[0].headers["content-type"] == "application/json"
 
 
 async def test_a_create_sends_the_bytes_it_was_given(talk):
     service, seen = talk((202, {"id": "vid_1"}))
     odd = b'{ "topic" : "x",\n"idempotency_key":"cs1_k" }'
     await service.create(odd, key="cs1_k")
-    assert sent(seen[0]) == ("POST", "/api/v1/videos")
     assert seen[0].content == odd
 
 
-async def test_captions_always_name_their_format_and_come_as_they_are(talk):
-    service, seen = talk((200, b"\xef\xbb\xbfWEBVTT\r\n\xff"))
-    assert await service.captions("vid_1", "vtt") == b"\xef\xbb\xbfWEBVTT\r\n\xff"
-    assert sent(seen[0]) == ("GET", "/api/v1/videos/vid_1/captions?format=vtt")
-
-
-async def test_a_page_in_place_of_captions_is_not_captions(talk):
-    service, _ = talk((200, b"<html>login</html>", {"content-type": "text/html"}))
-    with pytest.raises(ShapeError):
+async def test_captions_come_as_they_are_unless_they_are_a_page(talk):
+    words = b"\xef\xbb\xbfWEBVTT\r\n\xff"
+    service, _ = talk((200, words), (200, b"<html>login</html>", {"content-type": "text/html"}))
+    assert await service.captions("vid_1", "vtt") == words
+    with pytest.raises(errors.ShapeError):
         await service.captions("vid_1", "srt")
 
 
-async def test_a_video_that_is_not_ready_is_a_conflict_told_at_once(talk):
-    service, seen = talk((409, refusal("rendering", "not_ready", retryable=True)))
-    with pytest.raises(Conflict, match="not ready") as caught:
-        await service.download("vid_1")
-    assert not caught.value.permanent
-    assert len(seen) == 1
-
-
 async def test_cancelling_returns_the_video_or_nothing_but_never_fails_on_its_shape(talk):
-    service, seen = talk((200, {"status": "cancelled"}), (200, b"OK"), (204, b""))
+    service, _ = talk((200, {"status": "cancelled"}), (200, b"OK"), (204, b""))
     video = await service.cancel("vid_1")
     assert video.status == "cancelled"
     assert await service.cancel("vid_1") is None
     assert await service.cancel("vid_1") is None
-    assert sent(seen[0]) == ("POST", "/api/v1/videos/vid_1/cancel")
-    assert seen[0].headers["content-length"] == "0"
 
 
 async def test_an_id_stays_inside_its_place_in_the_path(talk):
-    service, seen = talk((200, {}))
+    # A slash at the end of the address makes no difference.
+    service, seen = talk((200, {}), base_url="http://x.test/api/v1/")
     await service.get("vid_1/../../x?y#z é")
     assert sent(seen[0]) == ("GET", "/api/v1/videos/vid_1%2F..%2F..%2Fx%3Fy%23z%20%C3%A9")
-
-
-@pytest.mark.parametrize("video_id", ["", " ", ".", "..", "/"])
-async def test_what_is_no_id_is_not_asked_for(talk, video_id):
-    service, seen = talk((200, {}))
-    with pytest.raises(BadInput):
-        await service.get(video_id)
-    assert not seen
+    for video_id in ("", " ", ".", "..", "/"):
+        with pytest.raises(errors.BadInput):
+            await service.get(video_id)
+    assert len(seen) == 1
 
 
 @pytest.mark.parametrize(
     ("status", "kind", "remedy"),
     [
-        (400, BadRequest, None),
-        (401, Unauthenticated, "CALLSHEET_API_KEY"),
-        (402, InsufficientCredits, "credits"),
-        (403, Forbidden, "`write` scope.*CALLSHEET_API_KEY"),
-        (404, NotFound, "CALLSHEET_BASE_URL"),
-        (422, OtherRefusal, "another key"),
-        (451, OtherRefusal, None),
+        (400, errors.BadRequest, None),
+        (401, errors.Unauthenticated, "CALLSHEET_API_KEY"),
+        (402, errors.InsufficientCredits, "credits"),
+        (403, errors.Forbidden, "`write` scope.*CALLSHEET_API_KEY"),
+        (404, errors.NotFound, "CALLSHEET_BASE_URL"),
+        (422, errors.OtherRefusal, "another key"),
+        (451, errors.OtherRefusal, None),
     ],
 )
 async def test_a_refusal_says_what_the_service_said_and_what_to_do(talk, status, kind, remedy):
@@ -118,46 +86,34 @@ async def test_a_refusal_says_what_the_service_said_and_what_to_do(talk, status,
     assert len(seen) == 1
 
 
-async def test_the_missing_scope_is_the_one_of_the_operation(talk):
-    service, _ = talk((403, refusal()))
-    with pytest.raises(Forbidden) as caught:
-        await service.get("vid_1")
-    assert "`read` scope" in caught.value.remedy
-
-
 @pytest.mark.parametrize(
     "body", [b"", b"plain words", b"\xff\xfe", [], "x", {"error": "plain words"}, {"error": [1]}]
 )
 async def test_a_refusal_in_any_form_is_a_refusal(talk, body):
     service, _ = talk((402, body))
-    with pytest.raises(InsufficientCredits):
+    with pytest.raises(errors.InsufficientCredits):
         await service.get("vid_1")
 
 
-async def test_words_are_never_long(talk):
-    service, _ = talk((400, refusal("long " * 10_000)))
-    with pytest.raises(BadRequest) as caught:
+async def test_words_are_never_long_and_the_missing_scope_is_that_of_the_operation(talk):
+    service, _ = talk((403, refusal("long " * 10_000)))
+    with pytest.raises(errors.Forbidden) as caught:
         await service.get("vid_1")
     assert len(str(caught.value)) < 560
+    assert "`read` scope" in caught.value.remedy
 
 
 @pytest.mark.parametrize("path", ["", "api.test/v1", "ftp://x/api", "http://", "http://[", "//x"])
 def test_what_is_no_address_is_refused_at_once(path):
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(errors.ConfigurationError):
         VideoService(base_url=path, api_key="mav_x1")
 
 
 @pytest.mark.parametrize("key", ["", "  ", "mav_\nx", "mav_é", "mav a"])
 def test_what_can_be_no_key_is_refused_at_once(key):
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(errors.ConfigurationError) as caught:
         VideoService(base_url="http://x/api/v1", api_key=key)
     assert key.strip() == "" or key not in str(caught.value)
-
-
-async def test_a_slash_at_the_end_of_the_address_makes_no_difference(talk):
-    service, seen = talk((200, {}), base_url="http://x.test/api/v1/")
-    await service.get("vid_1")
-    assert str(seen[0].url) == "http://x.test/api/v1/videos/vid_1"
 
 
 async def test_every_request_is_told_without_anything_secret(talk):
@@ -169,10 +125,3 @@ async def test_every_request_is_told_without_anything_secret(talk):
         ("get", "/videos/{id}", 2, 200, "ok"),
     ]
     assert str(seen[0]).startswith("get GET /videos/{id} 500 trouble attempt 1 ")
-
-
-def test_every_operation_has_its_own_name_and_no_read_is_paid():
-    assert len({operation.name for operation in OPERATIONS}) == len(OPERATIONS)
-    for operation in OPERATIONS:
-        assert (operation.scope == "read") == (operation.money is Money.READ)
-        assert operation.read_timeout == (30 if operation.scope == "read" else 120)

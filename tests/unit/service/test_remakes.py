@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.tasks.runtime.errors import BadInput, Conflict, OutcomeUnknown, ShapeError
+from callsheet.tasks.runtime.errors import BadInput, OutcomeUnknown, ShapeError
 from callsheet.tasks.service import operations as ops
 from tests.unit.service.asked import ASKED
 
@@ -47,14 +47,6 @@ async def test_a_success_that_is_not_the_services_proves_nothing(talk, call, bod
     assert len(seen) == 1
 
 
-@remakes
-async def test_a_remake_while_one_is_running_is_a_conflict_told_at_once(talk, call):
-    service, seen = talk((409, {"error": {"message": "busy", "retryable": True}}))
-    with pytest.raises(Conflict, match="already") as caught:
-        await call(service)
-    assert (len(seen), caught.value.permanent) == (1, False)
-
-
 @pytest.mark.parametrize("scene", [0, -1])
 async def test_scenes_are_counted_from_one(talk, scene):
     service, seen = talk((202, STARTED))
@@ -68,16 +60,8 @@ async def test_scenes_are_counted_from_one(talk, scene):
 @progress
 @pytest.mark.parametrize("body", [{"percent": 5}, [], None, 7, "half", {"data": 1, "more": 2}])
 async def test_progress_is_handed_on_in_whatever_shape(talk, call, body):
-    service, _ = talk((200, {"data": body, "error": None, "meta": {}}), (200, body))
-    assert await call(service) == body
-    assert await call(service) == body
-
-
-@progress
-async def test_no_progress_at_all_is_nothing(talk, call):
-    service, seen = talk((204, b""))
-    assert await call(service) is None
-    assert len(seen) == 1
+    service, _ = talk((200, {"data": body, "error": None, "meta": {}}), (200, body), (204, b""))
+    assert [await call(service) for _ in range(3)] == [body, body, None]
 
 
 @pytest.mark.parametrize("answer", [(200, {"id": "vid_1", "status": "draft"}), (200, {})])
@@ -118,24 +102,12 @@ async def test_a_share_link_is_found_and_does_not_show_itself(talk, data):
     assert "s.test" not in repr(link)
 
 
-async def test_a_share_link_that_is_none_may_have_been_made(talk):
-    service, seen = talk((200, {"data": {}, "error": None, "meta": {}}))
-    with pytest.raises(OutcomeUnknown):
-        await service.ask(ops.SHARE, "vid_1")
-    assert len(seen) == 1
-
-
 @pytest.mark.parametrize("method", ["templates", "tools", "characters"])
 @pytest.mark.parametrize(
     "body", [[{"id": 1}], {"data": [{"id": 1}], "meta": {}}, {"things": [{"id": 1}], "n": 1}]
 )
-async def test_a_catalogue_is_a_list(talk, method, body):
-    service, _ = talk((200, body))
+async def test_a_catalogue_is_a_list_and_one_that_is_none_is_not_an_empty_one(talk, method, body):
+    service, _ = talk((200, body), (200, {"data": {}, "error": None, "meta": {}}))
     assert await getattr(service, method)() == [{"id": 1}]
-
-
-@pytest.mark.parametrize("method", ["templates", "tools", "characters"])
-async def test_a_catalogue_that_is_none_is_not_an_empty_one(talk, method):
-    service, _ = talk((200, {"data": {}, "error": None, "meta": {}}))
     with pytest.raises(ShapeError):
         await getattr(service, method)()

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.tasks.runtime.errors import (
-    BadInput,
-    ShapeError,
-)
+from callsheet.tasks.runtime.errors import BadInput, ShapeError
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.service import operations as ops
 from tests.unit.service.asked import subscribe
@@ -105,20 +102,14 @@ async def test_what_is_missing_or_odd_is_not_guessed(talk, record):
     ],
 )
 async def test_a_list_of_them_is_found(talk, body):
-    service, seen = talk((200, body))
+    service, _ = talk((200, body), (200, enveloped({"count": 0})))
     assert [hook.id for hook in await service.ask(ops.LIST_WEBHOOKS)] == ["wh_1"]
-    assert len(seen) == 1
-
-
-async def test_what_holds_no_list_is_not_an_empty_one(talk):
-    service, _ = talk((200, enveloped({"count": 0})))
     with pytest.raises(ShapeError):
         await service.ask(ops.LIST_WEBHOOKS)
 
 
 @pytest.mark.parametrize(
-    "body",
-    [[{"n": 1}, "odd"], enveloped([{"n": 1}, "odd"]), {"deliveries": [{"n": 1}, "odd"]}],
+    "body", [[{"n": 1}, "odd"], enveloped([{"n": 1}, "odd"]), {"deliveries": [{"n": 1}, "odd"]}]
 )
 async def test_attempts_at_delivery_are_kept_as_they_are(talk, body):
     service, _ = talk((200, body))
@@ -145,12 +136,10 @@ async def test_an_ended_subscription_is_ended_whatever_is_said_of_it(talk, answe
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize("webhook_id", ["", ".", "../videos"])
-async def test_an_id_stays_inside_its_place_in_the_path(talk, webhook_id):
+async def test_an_id_stays_inside_its_place_in_the_path(talk):
     service, seen = talk((200, enveloped(HOOK)))
-    if webhook_id == "../videos":
-        await service.ask(ops.GET_WEBHOOK, webhook_id)
-        assert seen[0].url.raw_path == b"/api/v1/webhooks/..%2Fvideos"
-    else:
+    await service.ask(ops.GET_WEBHOOK, "../videos")
+    assert seen[0].url.raw_path == b"/api/v1/webhooks/..%2Fvideos"
+    for webhook_id in ("", "."):
         with pytest.raises(BadInput, match="not the id of a webhook"):
             await service.ask(ops.GET_WEBHOOK, webhook_id)

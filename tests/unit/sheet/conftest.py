@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet import Sheet, SheetOptions, parse_sheet
 
 
-def _parse(content: str | bytes, name: str, folder: Path | None, options: Any) -> Sheet:
+def _parse(
+    content: str | bytes, name: str = "campaign.csv", *, folder: Path | None = None, **options: Any
+) -> Sheet:
     raw = content.encode() if isinstance(content, str) else content
     return parse_sheet(raw, name=name, folder=folder, options=SheetOptions(**options))
 
@@ -24,31 +27,16 @@ def _parse(content: str | bytes, name: str, folder: Path | None, options: Any) -
 def read() -> Callable[..., Sheet]:
     """Return the sheet in a text or bytes."""
 
-    def read(
-        content: str | bytes,
-        name: str = "campaign.csv",
-        *,
-        folder: Path | None = None,
-        **options: Any,
-    ) -> Sheet:
-        return _parse(content, name, folder, options)
-
-    return read
+    return _parse
 
 
 @pytest.fixture
 def refuse() -> Callable[..., list[str]]:
     """Return the problems of a text or bytes that must have some, as people see them."""
 
-    def refuse(
-        content: str | bytes,
-        name: str = "campaign.csv",
-        *,
-        folder: Path | None = None,
-        **options: Any,
-    ) -> list[str]:
+    def refuse(*words: Any, **options: Any) -> list[str]:
         with pytest.raises(SheetError) as caught:
-            _parse(content, name, folder, options)
+            _parse(*words, **options)
         return [str(problem) for problem in caught.value.problems]
 
     return refuse
@@ -99,3 +87,13 @@ def workbook() -> Callable[..., bytes]:
         return saved.getvalue()
 
     return workbook
+
+
+def rewritten(content: bytes, change: Callable[[str], str]) -> bytes:
+    """Return a workbook whose first worksheet is changed by a function of its XML."""
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(changed, "w") as new:
+        for part in old.namelist():
+            text = old.read(part)
+            new.writestr(part, change(text.decode()) if part.endswith("sheet1.xml") else text)
+    return changed.getvalue()

@@ -25,9 +25,7 @@ BUDGETS = ("Acme Corp", "Cafe\u0301", "art", "Art")
     ],
 )
 @pytest.mark.parametrize("column", ["cost_center", "x_client"])
-def test_a_cost_center_is_the_one_that_has_a_budget_however_it_is_typed(
-    column: str, typed: str, counts: str | None
-) -> None:
+def test_a_cost_center_is_the_one_that_has_a_budget_however_it_is_typed(column, typed, counts):
     options = SheetOptions(cost_center_column="x_client", cost_centers=BUDGETS)
     content = simple_sheet(1, columns=f",{column}", cells=f",{typed}").encode()
     sheet = parse_sheet(content, name="a.csv", options=options, folder=None, address="/in/a.csv")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from callsheet.tasks.runtime.errors import Problem, grouped
 
 
-def test_every_problem_of_a_row_shows_though_its_operation_is_unknown(
-    refuse: Callable[..., list[str]],
-) -> None:
+def test_every_problem_of_a_row_shows_though_its_operation_is_unknown(refuse):
     found = refuse("id,operation,tool,aspect_ratio,language\na,creat,t,4:5,klingon\n")
     columns = {one.partition("column ")[2].partition(":")[0] for one in found}
     assert columns == {"operation", "aspect_ratio", "language"}
@@ -19,7 +15,7 @@ def a_problem(line: int, message: str = "is wrong", **place: str) -> Problem:
     return Problem(file="s.csv", message=message, line=line, **place)
 
 
-def test_findings_of_one_kind_are_told_together() -> None:
+def test_findings_of_one_kind_are_told_together():
     priority = {"column": "priority", "cell": "priority (Sheet1!D2)"}
     words = ("High", "Medium", "Low", "High", "low", "l", "m", "n")
     found = [a_problem(n, value=word, **priority) for n, word in enumerate(words, start=2)]

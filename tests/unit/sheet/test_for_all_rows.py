@@ -9,7 +9,7 @@ from callsheet.tasks.sheet.read import find_sheet_in
 from callsheet.tasks.sheet.table import SheetOptions
 
 
-def test_one_value_is_no_axis() -> None:
+def test_one_value_is_no_axis():
     asked = ForAllRows(languages=("de",), shapes=("9:16", "1:1"), inputs={"Made by": "x"})
     assert asked.columns == {
         "fields": '{"Made by": "x"}',
@@ -31,15 +31,13 @@ def test_one_value_is_no_axis() -> None:
          "matrix."),
     ],
 )  # fmt: skip
-def test_the_axes_of_the_sheet_count_unless_they_are_replaced(
-    asked: ForAllRows, words: str
-) -> None:
+def test_the_axes_of_the_sheet_count_unless_they_are_replaced(asked, words):
     text = "id,script,matrix.language,enabled\na,Hi,de|en|fr,yes\nb,Ho,de|en|fr,\nc,Hm,de|en,no\n"
     found = find_sheet_in(text.encode(), name="s.csv", options=SheetOptions())
     assert asked.words(found.sheet, found.rows) == words
 
 
-def test_languages_are_typed_by_name_or_code() -> None:
+def test_languages_are_typed_by_name_or_code():
     assert parse_languages("Polish, pt-BR; Deutsch,pl") == ("pl", "pt-BR", "de")
     with pytest.raises(ValueError, match="Klingon"):
         parse_languages("Polish, Klingon")

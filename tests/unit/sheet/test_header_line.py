@@ -16,7 +16,6 @@ LOGO = ["", "", ""]
     [
         ([["Spring campaign 2026"], LOGO, ["Ask Ada, please", "", "v2"]], 4),
         ([["Notes"]], 2),
-        ([["Title", "Spring"], ["Language", "de"], []], 4),
         ([[], ["Title", "Spring", "Language", "de"]], 3),
         ([["", "Group", ""]] * 15, 16),
     ],

@@ -22,34 +22,24 @@ TEXTS = st.text(_LETTERS | st.sampled_from("\n,;|\"'“”éäŞ=+-@"), max_size
     # brace begins a placeholder.
     lambda text: not set("#{}") & set(text)
 )
-SCRIPTS = TEXTS.map(lambda text: f"Scene {text}")
 ROWS = st.lists(
     st.tuples(
         st.booleans(),
-        SCRIPTS,
+        TEXTS.map(lambda text: f"Scene {text}"),
         TEXTS,
         TEXTS,
         st.sampled_from(["9:16", "1:1", "16:9", ""]),
         st.integers(1, 60),
-    ),
+    ).map(lambda row: written(*row)),
     min_size=1,
     max_size=5,
-)
+).map(lambda rows: [[f"r{number}", *row] for number, row in enumerate(rows)])
 
 
-def table(rows):
-    return [
-        [
-            f"r{number}",
-            "explainer" if tool else "",
-            "" if tool else script,
-            title,
-            offer if tool else "",
-            ratio,
-            str(seconds),
-        ]
-        for number, (tool, script, title, offer, ratio, seconds) in enumerate(rows)
-    ]
+def written(tool, script, title, offer, ratio, seconds):
+    """Return the cells of a row but its id."""
+    first = ["explainer", "", title, offer] if tool else ["", script, title, ""]
+    return [*first, ratio, str(seconds)]
 
 
 def delimited(rows, *, delimiter=",", newline="\n", quoting=csv.QUOTE_MINIMAL, form="NFC"):
@@ -60,12 +50,8 @@ def delimited(rows, *, delimiter=",", newline="\n", quoting=csv.QUOTE_MINIMAL, f
 
 
 def objects(rows):
-    found = []
-    for row in rows:
-        flat = dict(zip(HEADERS, row, strict=True))
-        offer = flat.pop("fields.offer")
-        found.append({**flat, "fields": {"offer": offer}})
-    return found
+    found = [dict(zip(HEADERS, row, strict=True)) for row in rows]
+    return [{"fields": {"offer": one.pop("fields.offer")}, **one} for one in found]
 
 
 def excel(rows):
@@ -92,8 +78,7 @@ def identity(content, name):
 @pytest.mark.merge
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ROWS)
-def test_the_digest_is_the_same_however_the_sheet_is_saved(given_rows):
-    rows = table(given_rows)
+def test_the_digest_is_the_same_however_the_sheet_is_saved(rows):
     wanted = identity(delimited(rows), "c.csv")
     saved = [
         (delimited(rows, newline="\r\n"), "c.csv"),
@@ -114,8 +99,7 @@ def test_the_digest_is_the_same_however_the_sheet_is_saved(given_rows):
 
 @settings(max_examples=40, deadline=None)
 @given(ROWS, st.randoms())
-def test_moving_rows_and_columns_changes_nothing(given_rows, random):
-    rows = table(given_rows)
+def test_moving_rows_and_columns_changes_nothing(rows, random):
     order = list(range(len(HEADERS)))
     random.shuffle(order)
     moved = [[row[place] for place in order] for row in (HEADERS, *random.sample(rows, len(rows)))]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.sheet.speech import WORDS, speech_of, too_long
 
 PAGE = Path(__file__).parents[3] / "docs" / "sheets.md"
@@ -30,21 +28,19 @@ def scenes(*texts: str) -> dict[str, object]:
         ({"narration": "four words are here", "language": "en"}, "4 words", 2, 2),
     ],
 )
-def test_a_script_takes_a_range_of_seconds(
-    request_: dict[str, object], amount: str, fast: int, slow: int
-) -> None:
+def test_a_script_takes_a_range_of_seconds(request_, amount, fast, slow):
     assert speech_of(request_) == (amount, fast, slow)
 
 
 @pytest.mark.parametrize(
     "request_", [{}, {"tool": "t"}, {"script": {"voice": 5}}, scenes("[Music]"), scenes(" ")]
 )
-def test_what_has_no_text_takes_no_time(request_: dict[str, object]) -> None:
+def test_what_has_no_text_takes_no_time(request_):
     assert speech_of(request_) is None
     assert too_long({**request_, "duration_seconds": 1}) is None
 
 
-def test_a_script_that_is_too_long_gets_advice(read: Callable[..., Sheet]) -> None:
+def test_a_script_that_is_too_long_gets_advice(read):
     rows = ["id,script,duration_seconds,language,enabled"]
     rows += [f"a,{'word ' * 60},10,en,yes", f"b,{'word ' * 60},19,en,yes", f",{'w ' * 60},10,en,"]
     rows += [f"off,{'word ' * 60},10,en,no", f"c,{'word ' * 60},,en,yes"]
@@ -57,7 +53,7 @@ def test_a_script_that_is_too_long_gets_advice(read: Callable[..., Sheet]) -> No
     ]
 
 
-def test_the_page_of_sheets_has_the_fastest_pace_of_four_languages() -> None:
+def test_the_page_of_sheets_has_the_fastest_pace_of_four_languages():
     text = " ".join(PAGE.read_text(encoding="utf-8").split())
     fast = {language: WORDS[language][1] for language in ("en", "de", "es", "fr")}
     said = "in English, {en} words a second; German {de}, Spanish {es}, French {fr}."

@@ -28,18 +28,15 @@ def test_vtt_is_counted(text) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"",
         b"  \n",
         b"\xef\xbb\xbf",
         b"<html>no</html>",
         b'{"success": false}',
-        b"[]",
         b"just words",
         b"WEBVTT\n\n",
         b"\xff\xfe1\x00",
         SRT.encode("utf-16"),
         b"1\n00:00:00,000 --> ",
-        b"\x00\x00\x00\x18ftypisom",
     ],
 )
 def test_what_is_no_captions_is_refused(data, format) -> None:
@@ -52,14 +49,6 @@ def test_one_format_does_not_pass_for_the_other() -> None:
         check_captions(VTT.encode(), "srt")
     with pytest.raises(VideoError, match="another format"):
         check_captions(SRT.encode(), "vtt")
-
-
-def test_many_cues_are_all_counted() -> None:
-    cues = (
-        f"{n}\n00:{n // 60:02}:{n % 60:02},000 --> 00:{n // 60:02}:{n % 60:02},900\n{n}\n"
-        for n in range(900)
-    )
-    assert check_captions("\n".join(cues).encode(), "srt") == 900
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import errno
 import hashlib
 import os
 import shutil
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ import pytest
 from callsheet.tasks.runtime.errors import ConfigurationError, StoreError, StoreUnusable
 from callsheet.tasks.store import File, StoredFile, open_store
 from callsheet.tasks.store.disk import TemporaryFile, open_locked
-from callsheet.tasks.store.folder import FolderStore
 
 NAME = "spring/ad-1/ad-1-take1.mp4"
 
@@ -44,6 +42,7 @@ async def test_a_video_is_stored_and_can_be_found(store, video_path, tmp_path) -
     )
     assert Path(stored.uri).read_bytes() == video_path.read_bytes()
     assert await store.head(NAME) == stored
+    assert await _put(store, video_path) == stored
     assert await store.head("spring/other.mp4") is None
     assert await store.head(f"{NAME}/below") is None
 
@@ -58,37 +57,12 @@ async def test_a_file_on_the_same_disk_is_taken_over_not_copied(store, tmp_path)
     assert stored.stat().st_mode & 0o777 == stored.parent.stat().st_mode & 0o666
 
 
-async def test_files_that_belong_together_are_stored_together(store, tmp_path) -> None:
-    spooled = tmp_path / "spooled"
-    spooled.write_bytes(b"video")
-    digest = hashlib.sha256(b"video").hexdigest()
-    words = _file(b"words", hashlib.sha256(b"words").hexdigest(), "spring/ad-1/ad-1.srt")
-    stored = await store.put(_file(spooled, digest), words, metadata={})
-    assert [Path(one.uri).read_bytes() for one in stored] == [b"video", b"words"]
-
-
 async def test_a_file_that_is_taken_over_takes_no_name_from_another(store, tmp_path) -> None:
     stored = await _put(store, b"one")
     spooled = tmp_path / "spooled"
     spooled.write_bytes(b"two")
     with pytest.raises(StoreError, match="exists already"):
         await _put(store, spooled)
-    assert Path(stored.uri).read_bytes() == b"one"
-
-
-async def test_storing_it_twice_is_a_no_op(store) -> None:
-    first = await _put(store, b"video")
-    before = os.stat(first.uri)
-    assert await _put(store, b"video") == first
-    assert os.stat(first.uri).st_mtime_ns == before.st_mtime_ns
-
-
-async def test_another_file_is_left_alone(store) -> None:
-    stored = await _put(store, b"one")
-    with pytest.raises(StoreError, match="exists already") as caught:
-        await _put(store, b"two")
-    assert caught.value.conflict
-    assert caught.value.permanent
     assert Path(stored.uri).read_bytes() == b"one"
 
 
@@ -107,10 +81,6 @@ async def test_of_many_at_once_exactly_one_wins(store, tmp_path, links, monkeypa
     assert [p.name for p in Path(won[0].uri).parent.iterdir()] == [Path(NAME).name]
 
 
-async def test_of_many_equal_ones_at_once_all_succeed(store) -> None:
-    assert len(set(await asyncio.gather(*(_put(store, b"video") for _ in range(8))))) == 1
-
-
 def _no_links(*_: object, **__: object) -> None:
     raise OSError(errno.EPERM, "no hard links here")
 
@@ -126,24 +96,6 @@ async def test_a_killed_writer_leaves_nothing_for_long(store, tmp_path) -> None:
     assert {p.name for p in Path(stored.uri).parent.iterdir()} == {Path(NAME).name, writing.name}
 
 
-async def test_a_folder_of_many_is_looked_through_once(tmp_path, monkeypatch) -> None:
-    looked: Counter[str] = Counter()
-    scandir = os.scandir
-
-    def counted(folder):
-        looked[Path(folder).name] += 1
-        return scandir(folder)
-
-    monkeypatch.setattr(os, "scandir", counted)
-    (tmp_path / "videos" / "spring" / "ad-1").mkdir(parents=True)
-    # More than there are threads: one above others is never what nobody has needed for longest.
-    store = FolderStore(tmp_path / "videos", known=20)
-    await asyncio.gather(
-        *(_put(store, b"video", f"spring/ad-{number}/video.mp4") for number in range(30))
-    )
-    assert looked == {"videos": 1, "spring": 1, "ad-1": 1}
-
-
 async def test_a_file_that_is_not_what_it_is_said_to_be_is_not_stored(store) -> None:
     with pytest.raises(StoreError, match="not what was downloaded"):
         await store.put(_file(b"video", "0" * 64), metadata={})
@@ -154,13 +106,6 @@ async def test_a_folder_that_was_removed_meanwhile_is_made_again(store) -> None:
     stored = await _put(store, b"video")
     shutil.rmtree(Path(stored.uri).parent)
     assert await _put(store, b"video") == stored
-
-
-async def test_replace_overwrites(store) -> None:
-    await store.replace("manifest.json", b"{}", content_type="application/json")
-    stored = await store.replace("manifest.json", b"[]", content_type="application/json")
-    assert Path(stored.uri).read_bytes() == b"[]"
-    assert await store.head("manifest.json") == stored
 
 
 async def test_a_reader_never_sees_half_a_manifest(store) -> None:
@@ -186,11 +131,6 @@ async def test_links_do_not_lead_out_of_the_folder(store, tmp_path) -> None:
     (tmp_path / "videos" / "out").symlink_to(tmp_path)
     with pytest.raises(StoreError, match="inside the store"):
         await _put(store, b"video", "out/video.mp4")
-
-
-async def test_a_good_folder_is_made_and_left_empty(store, tmp_path) -> None:
-    await store.check()
-    assert list((tmp_path / "videos").iterdir()) == []
 
 
 async def test_a_folder_below_a_file_is_unusable(tmp_path) -> None:

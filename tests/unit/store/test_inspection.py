@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from callsheet.tasks.runtime.errors import VideoError
 from callsheet.tasks.store.captions import judge_captions
 from callsheet.tasks.store.checks import judge_length
 from callsheet.tasks.store.inspection import inspect_video
@@ -84,7 +83,6 @@ def test_a_video_without_sound_is_not_judged_by_it(tmp_path) -> None:
         ((320, 180), (320, 180), (160, 90)),
         ((180, 320), (180, 320), (90, 160)),
         ((1080, 1920), (360, 640), (90, 160)),
-        ((480, 480), (480, 480), (160, 160)),
         ((50, 40), (50, 40), (50, 40)),
     ],
 )
@@ -103,17 +101,18 @@ def test_pictures_have_the_shape_of_the_video(tmp_path, size, poster, tile) -> N
             assert (made.width, made.height) == (width, height)
 
 
+def opened(picture) -> Image.Image:
+    return Image.open(io.BytesIO(picture.data)).convert("L")
+
+
 def test_a_strip_goes_on_with_the_video_and_a_poster_shows_something(tmp_path) -> None:
     picture = until(2.0, DARK, until(4.0, plain(90), plain(200)))
     inspection = inspect_video(
         make_video(tmp_path / "video.mp4", picture, None, keys_every=0.5), "yes"
     )
-    with (
-        Image.open(io.BytesIO(inspection.strip.data)) as strip,
-        Image.open(io.BytesIO(inspection.poster.data)) as poster,
-    ):
-        levels = [strip.convert("L").getpixel((80 + 160 * tile, 45)) for tile in range(10)]
-        assert poster.convert("L").getpixel((100, 100)) == pytest.approx(90, abs=4)
+    strip, poster = opened(inspection.strip), opened(inspection.poster)
+    levels = [strip.getpixel((80 + 160 * tile, 45)) for tile in range(10)]
+    assert poster.getpixel((100, 100)) == pytest.approx(90, abs=4)
     assert levels == pytest.approx([0, 0, 0, 90, 90, 90, 200, 200, 200, 200], abs=4)
 
 
@@ -122,22 +121,8 @@ def test_a_poster_alone_may_be_asked_for(tmp_path) -> None:
         make_video(tmp_path / "video.mp4", until(0.5, DARK, LIGHT), None), "poster"
     )
     assert inspection.strip is None
-    with Image.open(io.BytesIO(inspection.poster.data)) as poster:
-        # Its one key frame is black: another was looked for.
-        assert poster.convert("L").getextrema()[1] > 200
-
-
-def test_the_same_video_makes_the_same_pictures(tmp_path) -> None:
-    video = make_video(tmp_path / "video.mp4", LIGHT, None)
-    one, other = inspect_video(video, "yes"), inspect_video(video, "yes")
-    assert one == other
-
-
-def test_a_video_that_does_not_play_is_refused_as_before(tmp_path) -> None:
-    video = make_video(tmp_path / "video.mp4", LIGHT)
-    video.write_bytes(video.read_bytes()[:-500])
-    with pytest.raises(VideoError):
-        inspect_video(video, "yes")
+    # Its one key frame is black: another was looked for.
+    assert opened(inspection.poster).getextrema()[1] > 200
 
 
 def test_damaged_sound_is_no_reason_to_fail(tmp_path) -> None:

@@ -39,10 +39,8 @@ def test_a_cut_video_is_refused_before_it_is_opened(video, tmp_path, missing) ->
     "data",
     [
         b"",
-        b"tiny",
         b"<html>not found</html>",
         b"\x00" * 4096,
-        b"\x00\x00\x00\x00",
         b"RIFF" + b"\x00" * 100,
         _box(b"ftyp", b"isom"),
         _box(b"moov"),
@@ -96,21 +94,6 @@ def test_a_block_that_was_lost_in_any_picture_is_found(tmp_path, codec, picture)
         inspect_video(_file(tmp_path, bytes(video)))
 
 
-def test_a_last_key_frame_with_foreign_bytes_in_it_is_refused(tmp_path) -> None:
-    import av
-
-    path = _long_video(tmp_path, "libx264")
-    with av.open(str(path)) as container:
-        entries = container.streams.video[0].index_entries
-        entry = [found for found in entries if found.is_keyframe][-1]
-    video = bytearray(path.read_bytes())
-    # Its first half is left, and with it the lengths of its units.
-    half = entry.size // 2
-    video[entry.pos + half : entry.pos + entry.size] = b"\x5a" * (entry.size - half)
-    with pytest.raises(VideoError, match="decoded"):
-        inspect_video(_file(tmp_path, bytes(video)))
-
-
 def test_zeros_after_the_end_of_a_picture_are_no_hole() -> None:
     whole = b"\x65" + bytes(range(1, 200))
     padded = whole + bytes(100)
@@ -129,16 +112,6 @@ def _long_video(tmp_path: Path, codec: str, *words: str) -> Path:
     command += ["-i", "testsrc=size=320x180:rate=12:duration=8", "-c:v", codec, "-g", "12"]
     subprocess.run([*command, *words, "-pix_fmt", "yuv420p", str(path)], check=True)
     return path
-
-
-def test_sound_alone_is_no_video(tmp_path) -> None:
-    import imageio_ffmpeg
-
-    path = tmp_path / "sound.mp4"
-    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-f", "lavfi"]
-    subprocess.run([*command, "-i", "sine=duration=1", "-c:a", "aac", str(path)], check=True)
-    with pytest.raises(VideoError, match="no picture"):
-        inspect_video(path)
 
 
 def test_boxes_of_64_bits_are_read(video, tmp_path) -> None:
