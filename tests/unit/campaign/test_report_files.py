@@ -129,17 +129,6 @@ async def history(folder: Path, seed: int) -> AsyncIterator[History]:
         yield found
 
 
-@pytest.mark.merge
-@pytest.mark.parametrize("seed", range(3))
-async def test_a_report_is_the_same_as_one_made_anew(tmp_path: Path, seed: int) -> None:
-    async with history(tmp_path, seed) as campaign:
-        await campaign.report(early=False)
-        for step in range(24):
-            if step % 6 == 5:
-                await campaign.reorder()
-            for _ in range(campaign.chance.randint(0, 3)):
-                await campaign.happen(campaign.chance.choice(WAYS))
-            await campaign.report(early=campaign.chance.random() < 0.3)
 
 
 @pytest.mark.merge

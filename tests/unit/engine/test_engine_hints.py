@@ -5,19 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
-from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.engine import Engine
-from callsheet.tasks.engine.evidence import Baseline
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.runtime.errors import Conflict
-from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import SignedUrl, Video
 from tests.campaigns import NOW, Stage, brief
+from tests.unit.engine.play import context
 
 
 class Service:
@@ -38,19 +34,11 @@ class Service:
 
 
 @asynccontextmanager
-async def at_work(ledger: Ledger, folder: Path, service: Service) -> AsyncIterator[Engine]:
+async def at_work(ledger: Ledger, service: Service) -> AsyncIterator[Engine]:
     """Carry two rows that are rendering, each polled once."""
     stage = await Stage.set(ledger, brief("a"), brief("b", "Milk"))
     rows = [await stage.rendering("a"), await stage.rendering("b")]
-    at = Context(
-        settings=load_settings(environ={}, folder=folder),
-        ledger=ledger,
-        service=cast(Any, service),
-        store=cast(Any, None),
-        fetcher=cast(Any, None),
-        baseline=Baseline(ledger, cast(Any, service), "studio"),
-        clock=lambda: NOW + 1,
-    )
+    at = context(service, ledger, clock=lambda: NOW + 1)
     async with Engine(stage.campaign, at) as engine:
         processing = asyncio.create_task(engine.process(rows))
         await until(lambda: sorted(service.polled) == ["vid_a", "vid_b"])
@@ -76,9 +64,9 @@ def service() -> Service:
 
 
 async def test_a_hint_has_its_video_polled_and_its_video_asked_for(
-    ledger: Ledger, tmp_path: Path, service: Service
+    ledger: Ledger, service: Service
 ) -> None:
-    async with at_work(ledger, tmp_path, service) as engine:
+    async with at_work(ledger, service) as engine:
         engine.notify({"vid_b", "vid_of_somebody_else"})
         await until(lambda: service.asked == ["vid_b"])
         # The hint was too early, as hints may be: its video alone is polled again soon.
@@ -88,9 +76,9 @@ async def test_a_hint_has_its_video_polled_and_its_video_asked_for(
 
 
 async def test_once_webhooks_are_well_every_render_is_polled_a_last_time(
-    ledger: Ledger, tmp_path: Path, service: Service
+    ledger: Ledger, service: Service
 ) -> None:
-    async with at_work(ledger, tmp_path, service) as engine:
+    async with at_work(ledger, service) as engine:
         engine.rely_on_hints(True)
         await until(lambda: len(service.polled) == 4)
         await asyncio.sleep(0.2)
@@ -100,10 +88,8 @@ async def test_once_webhooks_are_well_every_render_is_polled_a_last_time(
     assert service.asked == []
 
 
-async def test_a_sweep_polls_everything_once(
-    ledger: Ledger, tmp_path: Path, service: Service
-) -> None:
-    async with at_work(ledger, tmp_path, service) as engine:
+async def test_a_sweep_polls_everything_once(ledger: Ledger, service: Service) -> None:
+    async with at_work(ledger, service) as engine:
         engine.sweep()
         await until(lambda: len(service.polled) == 4)
     assert sorted(service.polled) == ["vid_a"] * 2 + ["vid_b"] * 2
@@ -111,9 +97,9 @@ async def test_a_sweep_polls_everything_once(
 
 @pytest.mark.merge
 async def test_when_webhooks_fail_polls_are_planned_as_without_them(
-    ledger: Ledger, tmp_path: Path, service: Service
+    ledger: Ledger, service: Service
 ) -> None:
-    async with at_work(ledger, tmp_path, service) as engine:
+    async with at_work(ledger, service) as engine:
         engine.rely_on_hints(True)
         await until(lambda: len(service.polled) == 4)
         await asyncio.sleep(0.2)

@@ -14,7 +14,7 @@ from callsheet.tasks.runtime.errors import Conflict
 from callsheet.tasks.service import SignedUrl, Video
 from tests.campaigns import NOW, VIDEO, Stage, brief
 from tests.model.virtual_time import VirtualTime, run_virtually
-from tests.unit.engine.test_stop import Play, Service
+from tests.unit.engine.play import Play, Service
 
 NAMES = "abcdefghij"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any, cast
 
 import pytest
 
@@ -23,7 +23,7 @@ from callsheet.tasks.service import Created, SignedUrl, Video
 from callsheet.tasks.values.briefs import CREATE
 from tests.campaigns import NOW, VIDEO, Stage, brief
 from tests.model.virtual_time import run_virtually
-from tests.unit.engine.test_stop import Play, Service
+from tests.unit.engine.play import Play, Service
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g")
 #: The order that the sheet asks for: the higher first, then as they stand there.
@@ -46,45 +46,28 @@ def read_all(pages: Pages, unbegun: Mapping[Queue, int]) -> list[list[int]]:
     return found
 
 
-def test_shards_are_read_together_in_the_order_of_all_rows() -> None:
-    work = work_of(*[("approved", CREATE)] * 450)
-    names = {number: f"row-{number}" for number in work.ends()}
+@pytest.mark.parametrize("last_first", [False, True])
+def test_shards_are_ranges_of_the_sheet_and_read_in_the_order_of_all_rows(last_first: bool) -> None:
+    places = [*range(449, -1, -1)] if last_first else [*range(450)]
+    work = Work(RowToProcess(n, f"r{n}", "approved", CREATE, p) for n, p in enumerate(places))
+    names = {number: f"row-{places[number]}" for number in work.ends()}
     shards, pages = work.shards(names), Pages(100)
     for shard in reversed(shards):
         pages.add(shard, Batch())
     assert (len(shards), {len(shard) for shard in shards}) == (NAMED, {2, 3})
     assert len(names) <= 2 * NAMED, "no more names are asked for than are shown"
-    assert [shard.label for shard in (shards[0], shards[-1])] == [
-        "row-0 to row-1",
-        "row-447 to row-449",
-    ]
-    assert [place for shard in shards for place in shard.places] == list(range(450))
+    # The one whose row goes first is begun first.
+    ends = ["row-0 to row-1", "row-447 to row-449"]
+    labels = [shards[0].label, shards[-1].label]
+    assert labels == (ends[::-1] if last_first else ends)
     read = read_all(pages, {})
     assert [len(page) for page in read] == [100, 100, 100, 100, 50]
     assert [number for page in read for number in page] == list(range(450))
 
 
-def test_a_shard_is_a_range_of_the_sheet_in_whatever_order_its_rows_go() -> None:
-    # The last row of the sheet goes first, and so on.
-    backwards = (RowToProcess(n, f"r{n}", "approved", CREATE, 449 - n) for n in range(450))
-    work = Work(backwards)
-    shards, pages = work.shards({n: f"row-{449 - n}" for n in work.ends()}), Pages(100)
-    for shard in shards:
-        pages.add(shard, Batch())
-    # The one whose row goes first is begun first, under Prefect.
-    assert [shard.label for shard in (shards[0], shards[-1])] == [
-        "row-447 to row-449",
-        "row-0 to row-1",
-    ]
-    assert [number for page in read_all(pages, {}) for number in page] == list(range(450))
-
-
 def test_few_rows_are_shards_of_their_own_and_bear_their_names() -> None:
-    assert [shard.label for shard in work_of(*[("ready", CREATE)] * 3).shards()] == [
-        "r0",
-        "r1",
-        "r2",
-    ]
+    shards = work_of(*[("ready", CREATE)] * 3).shards()
+    assert [shard.label for shard in shards] == ["r0", "r1", "r2"]
     assert work_of().shards() == []
 
 
@@ -135,13 +118,6 @@ async def store(row: CampaignRow, memory: Memory, address: str | None, at: Conte
     return FilesStored((VIDEO,))
 
 
-async def store_slowly(
-    row: CampaignRow, memory: Memory, address: str | None, at: Context
-) -> Observation:
-    await asyncio.sleep(60)
-    return FilesStored((VIDEO,))
-
-
 async def process(
     play: Play,
     service: Counting,
@@ -157,9 +133,7 @@ async def process(
         await stage.approve(name)
     order = partial(rows_to_process, campaign_id=stage.campaign.id)
     work = await play.ledger.read(lambda connection: Work(order(connection)))
-    at = cast(Any, play.at)
-    one = {"at_once": 1}
-    at = Context(**{**vars(at), "settings": at.settings.model_copy(update=one)})
+    at = replace(play.at, settings=play.at.settings.model_copy(update={"at_once": 1}))
     async with Engine(stage.campaign, at, deliver=deliver, page=page) as engine:
         service.engine = engine
         if cancelled:
@@ -169,7 +143,7 @@ async def process(
     return ended, await stage.rows(), engine.snapshot()
 
 
-@pytest.mark.parametrize("page", [1, 2, 3, 100])
+@pytest.mark.parametrize("page", [1, 3, 100])
 def test_what_is_more_important_goes_first_over_pages_and_few_wait_in_memory(page: int) -> None:
     service = Counting()
     play = Play(service)
@@ -184,6 +158,11 @@ def test_what_is_more_important_goes_first_over_pages_and_few_wait_in_memory(pag
 def test_videos_that_wait_to_be_delivered_come_home_before_more_is_paid_for() -> None:
     service = Counting()
     play = Play(service)
+
+    async def store_slowly(*_: object) -> Observation:
+        await asyncio.sleep(60)
+        return FilesStored((VIDEO,))
+
     began = process(play, service, page=1, deliver=store_slowly)
     ended, _, _ = run_virtually(began, play.time)
     assert (service.begun, len(ended)) == (ORDER, len(NAMES))

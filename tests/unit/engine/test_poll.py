@@ -30,9 +30,9 @@ from callsheet.tasks.runtime.errors import (
     ServerTrouble,
     ServiceError,
 )
-from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import SignedUrl, Video
 from tests.campaigns import T0, a_row, brief
+from tests.unit.engine.play import context
 
 VIDEO = "https://video.example/a?signature=s"
 
@@ -70,15 +70,7 @@ def told(kind: type[ServiceError], status: int) -> ServiceError:
 
 
 def at(service: Service, now: float = T0) -> Context:
-    return Context(
-        settings=load_settings(environ={}),
-        ledger=cast(Any, None),
-        service=cast(Any, service),
-        store=cast(Any, None),
-        fetcher=cast(Any, None),
-        baseline=cast(Any, None),
-        clock=lambda: now,
-    )
+    return context(service, clock=lambda: now)
 
 
 NOT_READY = told(Conflict, 409)

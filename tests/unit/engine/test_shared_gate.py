@@ -5,28 +5,24 @@ from __future__ import annotations
 import asyncio
 import math
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, cast
 
 import httpx
 import pytest
-from sqlalchemy import Connection, event
 
-from callsheet.tasks.engine.context import AFTER_FAULT, EVERY, Context, following_gate
+from callsheet.tasks.engine.context import AFTER_FAULT, EVERY, following_gate
 from callsheet.tasks.engine.engine import Engine
-from callsheet.tasks.engine.evidence import Baseline
 from callsheet.tasks.engine.policy.decision import Accepted
 from callsheet.tasks.engine.submit import submit, submit_unkeyed
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.service_state import close_gate, gate_of_group
-from callsheet.tasks.ledger.statements import execute, gathers
+from callsheet.tasks.ledger.service_state import close_gate
 from callsheet.tasks.runtime.process import utc_now
-from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import Gate, VideoService
 from tests.campaigns import NOW, Stage, brief
 from tests.lent import lent
 from tests.model.plain_ledger import PlainLedger
 from tests.model.virtual_time import Fuse, VirtualTime, run_virtually
+from tests.unit.engine.play import context
 
 #: Creates that may be under way at once.
 AT_ONCE = 4
@@ -49,7 +45,7 @@ async def test_what_another_process_was_told_is_kept_to(ledger: Ledger):
 
 @pytest.mark.parametrize("operation", ["create", "image-to-video"])
 async def test_a_create_is_not_sent_before_the_moment_that_another_process_was_told(
-    ledger: Ledger, tmp_path: Path, operation: str
+    ledger: Ledger, operation: str
 ):
     """It is told of with the intent, so that not even one leaves in the meantime."""
     moment, sent = [NOW], list[float]()
@@ -76,40 +72,13 @@ async def test_a_create_is_not_sent_before_the_moment_that_another_process_was_t
     )
     stage = await Stage.set(ledger, brief("a", "Tea", operation=operation))
     row = await stage.approve("a")
-    at = Context(
-        settings=load_settings(environ={}, folder=tmp_path),
-        ledger=ledger,
-        service=service,
-        store=cast(Any, None),
-        fetcher=cast(Any, None),
-        baseline=Baseline(ledger, service, "o"),
-        clock=lambda: moment[0],
-    )
-    await ledger.write(close_gate, organisation="o", until=NOW + 30)
+    at = context(service, ledger, clock=lambda: moment[0])
+    await ledger.write(close_gate, organisation="studio", until=NOW + 30)
     keyed = operation == "create"
     outcome = await (submit(row, at) if keyed else submit_unkeyed(row, at, lambda: True))
     assert isinstance(outcome[1], Accepted)
     assert len(sent) == 1
     assert sent[0] >= NOW + 30
-
-
-async def test_the_gate_is_asked_for_once_in_a_commit_until_it_may_have_changed(ledger: Ledger):
-    asked: list[str] = []
-
-    def tell(_: Any, __: Any, statement: str, *___: Any) -> None:
-        asked.append(statement)
-
-    def seen(connection: Connection) -> float:
-        return gate_of_group(connection, "o")
-
-    def shut(connection: Connection) -> None:
-        close_gate(connection, "o", until=7.0)
-
-    event.listen(ledger._writer, "before_cursor_execute", tell)
-    many = [gathers(seen)] * 9
-    found = await ledger.write(lambda connection: execute(connection, [*many, shut, *many]))
-    assert found == [0.0] * 9 + [None] + [7.0] * 9
-    assert sum("SELECT" in statement and "gates" in statement for statement in asked) == 2
 
 
 async def test_a_fault_does_not_end_the_following():
@@ -174,15 +143,7 @@ def test_no_more_creates_than_at_once_leave_when_the_gate_opens():
             gate=Gate(clock=time.moment, random=lambda: 0.0),
             clock=time.moment,
         )
-        at = Context(
-            settings=load_settings(environ={"CALLSHEET_AT_ONCE": str(AT_ONCE)}),
-            ledger=ledger,
-            service=service,
-            store=cast(Any, None),
-            fetcher=cast(Any, None),
-            baseline=Baseline(ledger, service, "o"),
-            clock=time.seconds,
-        )
+        at = context(service, ledger, clock=time.seconds, CALLSHEET_AT_ONCE=str(AT_ONCE))
         stage = await Stage.set(ledger, *(brief(name, name) for name in names))
         rows = [await stage.approve(name) for name in names]
         async with Engine(stage.campaign, at) as engine:

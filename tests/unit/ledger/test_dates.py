@@ -65,9 +65,7 @@ async def test_what_is_to_be_delivered_earlier_is_made_first(ledger: Ledger) -> 
     stage = await Stage.set(ledger, *briefs)
     for row in dates:
         await stage.approve(row)
-    found = await ledger.read(
-        lambda connection: [one.row for one in rows_to_process(connection, stage.campaign.id)]
-    )
+    found = await ledger.read(lambda c: [one.row for one in rows_to_process(c, stage.campaign.id)])
     assert found == ["d", "c", "b", "a"]
 
 
@@ -78,10 +76,9 @@ async def test_the_plan_names_what_will_be_late_at_the_pace_so_far(ledger: Ledge
     assert plan.late == ()
     late = with_late(plan, Pace(100, 50), now=NOW)
     assert [one.row for one in late.late] == ["c"]
-    assert warnings_of(late) == [
-        "1 video will be late at the pace so far (a render takes 1m 40s, one is ready every 50s): "
-        "c (by 1970-01-01 00:19 UTC)"
-    ]
+    (words,) = warnings_of(late)
+    assert words.startswith("1 video will be late at the pace so far (a render takes 1m 40s")
+    assert words.endswith("one is ready every 50s): c (by 1970-01-01 00:19 UTC)")
     assert with_late(plan, None, now=NOW) == plan
     assert with_late(plan, Pace(100, 50), now=NOW + 500).late == ()
 

@@ -17,7 +17,6 @@ from callsheet.tasks.ledger.earlier_takes import (
     refuse_to_pay,
     refused_rows,
     restore_count,
-    unpaid_rows,
 )
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import Quoted
@@ -73,13 +72,7 @@ async def test_a_retake_uses_no_key_that_another_ledger_has_used_up(stage: Stage
 
 @pytest.mark.parametrize(
     ("own", "found"),
-    [
-        ({}, {"a"}),
-        ({"nth": 0}, {"a"}),
-        ({"nth": 2}, set()),
-        ({"digest": "of another brief"}, set()),
-        ({"row": "gone"}, set()),
-    ],
+    [({}, {"a"}), ({"nth": 0}, {"a"}), ({"nth": 2}, set()), ({"digest": "of another"}, set())],
 )
 async def test_a_refusal_is_about_one_attempt_at_one_brief(
     stage: Stage, own: dict[str, Any], found: set[str]
@@ -110,12 +103,3 @@ async def test_only_takes_that_this_ledger_does_not_have_are_remembered(stage: S
 
     found = await stage.ledger.read(earlier_of, campaign_id=stage.campaign.id)
     assert {(one.row, one.nth) for one in found} == {("b", 1), ("a", 2), ("gone", 0)}
-
-
-async def test_rows_that_could_be_paid_for_are_those_without_a_take(stage: Stage) -> None:
-    await stage.delivered("a")
-    await stage.approve("b")
-    await stage.moved(await stage.row("c"), "held", reason="too dear")
-
-    found = await stage.ledger.read(unpaid_rows, campaign_id=stage.campaign.id)
-    assert [row.row for row in found] == ["b", "c"]

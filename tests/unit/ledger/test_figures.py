@@ -59,13 +59,3 @@ async def test_a_changed_row_beyond_the_budget_keeps_its_video(ledger: Ledger):
     found = await shown(stage)
     assert (found["state"], found["charged"], found["paid_before"]) == ("held", 12, 12)
     assert (found["video_take"], len(found["deliveries"])) == (1, 1)
-
-
-async def test_a_row_that_has_left_the_sheet_is_not_quoted_and_stays_charged(ledger: Ledger):
-    stage = await Stage.set(ledger, brief(), brief("b", "Pot"))
-    await stage.delivered()
-    await stage.sync(brief("b", "Pot"))
-    found = await shown(stage)
-    assert (found["state"], found["quoted"], found["charged"]) == ("retired", None, 12)
-    tally = await stage.ledger.read(lambda c: tally_of(c, stage.campaign))
-    assert (tally.quoted, tally.charged) == (0, 12)

@@ -34,12 +34,8 @@ def add(connection: Connection, campaign_id: int, words: str) -> None:
 
 
 async def words_between(ledger: Ledger, campaign_id: int, after: int, upto: int) -> list[str]:
-    return [
-        event.words or ""
-        for event in await ledger.read(
-            events_between, campaign_id=campaign_id, after=after, upto=upto
-        )
-    ]
+    named = {"campaign_id": campaign_id, "after": after, "upto": upto}
+    return [event.words or "" for event in await ledger.read(events_between, **named)]
 
 
 async def test_what_is_written_is_told_at_once_where_nobody_else_writes(
@@ -100,12 +96,8 @@ async def test_every_event_is_told_once_and_in_order_while_many_write(
     while True:
         done = all(writer.done() for writer in writers)
         known = await ledger.read(horizon, before=known)
-        found = [
-            event.id
-            for event in await ledger.read(
-                events_between, campaign_id=number, after=after, upto=known.told, limit=500
-            )
-        ]
+        named = {"campaign_id": number, "after": after, "upto": known.told, "limit": 500}
+        found = [event.id for event in await ledger.read(events_between, **named)]
         told += found
         after = max(after, known.told)
         if done and known.told == known.newest and not found:

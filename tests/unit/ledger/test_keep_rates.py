@@ -69,7 +69,6 @@ def test_a_kept_video_costs_all_that_was_paid_once_all_are_decided() -> None:
     [
         (6, 3, None, None),
         (0, 10, None, None),
-        (10, 0, Decimal(1), None),
         (6, 4, Decimal("0.6"), "at your keep rate of 60 % so far, about 20 credits until it is"),
     ],
 )

@@ -46,17 +46,14 @@ async def test_it_has_one_owner_until_it_lapses(ledger: Ledger) -> None:
     assert mine.until == pytest.approx(mine.since + 60.0, abs=1e-3)
     assert await take(ledger, "Bob") == mine
     assert await take(ledger, "Bob", is_dead=lambda owner: owner == "Carol") == mine
+    assert (await take(ledger, "Bob", is_dead=lambda owner: owner == "Ann")).token == 2
+    await ledger.write(release, name=NAME, owner="Bob")
+    mine = await take(ledger, "Ann")
 
     await ledger.write(let_lapse, name=NAME)
     assert replace(await look(ledger), until=mine.until) == replace(mine, is_live=False)
     theirs = await take(ledger, "Bob")
-    assert (theirs.owner, theirs.token) == ("Bob", 2)
-
-
-async def test_one_of_an_owner_that_is_known_to_be_dead_is_taken_at_once(ledger: Ledger) -> None:
-    await take(ledger, "Ann")
-    theirs = await take(ledger, "Bob", is_dead=lambda owner: owner == "Ann")
-    assert (theirs.owner, theirs.token) == ("Bob", 2)
+    assert (theirs.owner, theirs.token) == ("Bob", 4)
 
 
 async def test_its_owner_renews_it_and_keeps_since_when(ledger: Ledger) -> None:
@@ -91,19 +88,12 @@ async def test_only_its_owner_releases_it(ledger: Ledger) -> None:
 
 
 async def test_of_many_who_want_it_one_gets_it(ledger: Ledger, made_address: str) -> None:
+    """Several in one name all have it."""
     async with await open_ledger(made_address) as other:
-        found = await asyncio.gather(
-            *(take(which, f"{n}") for n, which in enumerate([ledger, other] * 10))
-        )
-    assert len({(lease.owner, lease.token) for lease in found}) == 1
-
-
-async def test_several_who_renew_it_in_one_name_all_have_it(
-    ledger: Ledger, made_address: str
-) -> None:
-    async with await open_ledger(made_address) as other:
-        found = await asyncio.gather(*(take(one, "workers:1") for one in [ledger, other] * 20))
-    assert {(lease.owner, lease.token) for lease in found} == {("workers:1", 1)}
+        doors = enumerate([ledger, other] * 10)
+        found = await asyncio.gather(*(take(which, f"{n % 5}") for n, which in doors))
+    assert {lease.token for lease in found} == {1}
+    assert len({lease.owner for lease in found}) == 1
 
 
 async def test_a_campaign_is_at_work_as_long_as_its_lease_lives(ledger: Ledger) -> None:
@@ -115,10 +105,8 @@ async def test_a_campaign_is_at_work_as_long_as_its_lease_lives(ledger: Ledger) 
     lease = (await stage.account()).lease
     assert lease.owner == "Ann"
     asked = partial(owns, campaign_id=stage.campaign.id)
-    assert [await ledger.write(asked, owner=one) for one in ("Ann", "Bob")] == [
-        True,
-        False,
-    ]
+    assert await ledger.write(asked, owner="Ann")
+    assert not await ledger.write(asked, owner="Bob")
 
     await ledger.write(let_lapse, name=name)
     assert await ledger.read(campaign_at_work) is None

@@ -26,7 +26,6 @@ from tests.bench.large_ledger import make_large_ledger
 SIZES = (300, 3_000)
 #: Steps between two calls of the counter.
 EVERY = 50
-_SCAN = re.compile(r"SCAN (?:rows|takes|video|present|events)\b(?!.* USING)")
 
 _SAID = """
 UPDATE takes
@@ -105,36 +104,9 @@ async def test_one_row_and_new_events_cost_the_same(made: dict[int, Path]) -> No
     assert all(b < a * 1.5 + EVERY for a, b in zip(few, many, strict=True)), (few, many)
 
 
-async def test_counts_cost_some_hundred_steps_a_row(made: dict[int, Path]) -> None:
-    ((cost,),) = [await steps(made[3_000], partial(counts_of, campaign_id=1))]
-    assert cost < 3_000 * 250
 
 
-def statements(ledger: Ledger) -> Iterator[list[tuple[str, Any]]]:
-    found: list[tuple[str, Any]] = []
-    event.listen(
-        ledger.reader, "before_cursor_execute", lambda *told: found.append((told[2], told[3]))
-    )
-    yield found
 
 
-async def test_no_page_reads_a_whole_table(made: dict[int, Path]) -> None:
-    async with await open_ledger(f"sqlite:///{made[300]}") as ledger:
-        (asked,) = statements(ledger)
-        for how in PAGES.values():
-            await ledger.read(shown_rows, campaign_id=1, **how)
-            await ledger.read(count_shown, campaign_id=1, which=how.get("which"))
-        await ledger.read(counts_of, campaign_id=1)
-        await ledger.read(whole_row, campaign_id=1, row="row-7")
-        scans = await ledger.read(_scans, asked=list(asked))
-    assert len(asked) > 40
-    assert not scans, "\n".join(scans)
 
 
-def _scans(connection: Connection, asked: list[tuple[str, Any]]) -> list[str]:
-    found = []
-    for statement, parameters in asked:
-        for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters):
-            if _SCAN.match(step[3]):
-                found.append(f"{step[3]}: {' '.join(statement.split())}")
-    return found

@@ -334,24 +334,3 @@ async def test_workers_take_rows_in_the_order_of_a_run_in_one_process(stage: Sta
     assert shared == alone == ["e", "c", "d", "b", "a"]
 
 
-async def test_to_claim_a_batch_no_row_is_read_that_waits_for_later(stage: Stage):
-    if stage.ledger.reader.dialect.name != "sqlite":
-        pytest.skip("SQLite says the same of three rows as of a million")
-    production = await begin(stage)
-    one = await start(stage, production)
-    asked: list[tuple[str, tuple[object, ...]]] = []
-    writer = stage.ledger._writer
-    event.listen(writer, "before_cursor_execute", lambda *of: asked.append((of[2], of[3])))
-    assert await claimed(stage, production, one) == ["a", "b"]
-
-    def plans(connection: Connection) -> list[str]:
-        found = [pair for pair in asked if pair[0].startswith("SELECT rows.id")]
-        return [
-            str(step[3])
-            for text, values in found
-            for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", values)
-        ]
-
-    steps = await stage.ledger.read(plans)
-    assert steps
-    assert all("ix_rows_claims" in step for step in steps), steps
