@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any, cast
 
@@ -38,12 +37,10 @@ def context(
 
 
 class Service:
-    """Renders that never end; some cannot be asked for, and a paid call takes its time."""
+    """Renders that never end; some cannot be asked for, and the list may be refused."""
 
-    def __init__(
-        self, *, sick: Collection[str] = (), listing: ServiceError | None = None, takes: float = 0
-    ) -> None:
-        self._sick, self._listing, self._takes = sick, listing, takes
+    def __init__(self, *, sick: Collection[str] = (), listing: ServiceError | None = None) -> None:
+        self._sick, self._listing = sick, listing
         self.gate = Gate()
 
     async def get(self, video_id: str) -> Video:
@@ -65,7 +62,6 @@ class Service:
         return []
 
     async def make(self, operation: str, body: bytes, *, key: str | None) -> Created:
-        await asyncio.sleep(self._takes)
         return Created(video_id="vid_new", status="generating", poll_after=None)
 
 
@@ -76,10 +72,7 @@ class Play:
         self.time = VirtualTime(NOW)
         self.ledger = cast(Any, PlainLedger(Fuse()))
         self.at = context(
-            service,
-            self.ledger,
-            clock=self.time.seconds,
-            CALLSHEET_DEADLINE=f"{DEADLINE:.0f}s",
+            service, self.ledger, clock=self.time.seconds, CALLSHEET_DEADLINE=f"{DEADLINE:.0f}s"
         )
 
     async def render(self, *names: str, hinted: bool) -> tuple[Engine, list[CampaignRow]]:

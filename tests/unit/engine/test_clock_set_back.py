@@ -8,7 +8,6 @@ import pytest
 
 from callsheet.tasks.engine.policy.decision import Accepted, NothingFound
 from callsheet.tasks.engine.submit import submit
-from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.service import Created, Video
 from tests.campaigns import NOW, Stage, brief
 from tests.unit.engine.play import context
@@ -38,9 +37,7 @@ class Service:
 @pytest.mark.parametrize(
     ("ahead", "observed", "creates"), [(HOUR, Accepted, 1), (25 * HOUR, NothingFound, 0)]
 )
-async def test_what_the_service_may_have_forgotten_is_looked_for(
-    ledger: Ledger, ahead: float, observed: type, creates: int
-) -> None:
+async def test_what_the_service_may_have_forgotten_is_looked_for(ledger, ahead, observed, creates):
     stage = await Stage.set(ledger, brief())
     await stage.open(await stage.approve(), at=NOW - HOUR)
     service = Service(ahead)
