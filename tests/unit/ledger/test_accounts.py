@@ -10,12 +10,11 @@ import pytest
 
 from callsheet.tasks.ledger import schema as tables
 from callsheet.tasks.ledger.accounts import Account, Terms, all_accounts
-from callsheet.tasks.ledger.campaigns import set_budget, tally_of
+from callsheet.tasks.ledger.campaigns import set_budget
 from callsheet.tasks.ledger.database import insert_unless_there, ledger_url, make_engine
-from callsheet.tasks.ledger.decisions import give_up
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.quotes import Quoted, approve, renew_quote
-from callsheet.tasks.ledger.takes import refuse, settle
+from callsheet.tasks.ledger.quotes import approve
+from callsheet.tasks.ledger.takes import settle
 from callsheet.tasks.values.amounts import CreditPrice
 from tests.campaigns import NOW, Stage, brief
 from tests.leasing import acquire_lease
@@ -74,9 +73,7 @@ BEYOND: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("terms", "words", "way"), BEYOND)
-async def test_a_row_beyond_an_account_is_held_and_says_when_it_may_fit(
-    ledger: Ledger, terms: dict[str, Any], words: str, way: str
-):
+async def test_a_row_beyond_an_account_is_held_and_says_when_it_may_fit(ledger, terms, words, way):
     stage = await Stage.set(ledger, *(brief(r, cost_center="sales") for r in "ab"))
     limits = limited(**terms)
     assert await open_on(stage, await stage.approve("a"), limits)
@@ -89,9 +86,7 @@ async def test_a_row_beyond_an_account_is_held_and_says_when_it_may_fit(
     assert (await stage.account()).reserved == 12
 
 
-async def test_a_row_beyond_a_day_names_the_campaigns_that_use_it_and_what_can_be_cancelled(
-    ledger: Ledger,
-):
+async def test_a_row_beyond_a_day_names_the_campaigns_that_use_it_and_what_can_be_cancelled(ledger):
     terms = limited(day_budget=60, at_limit="fit")
     for name in ("a", "b", "c", "d", "e"):
         one = await Stage.set(ledger, brief(), name=name)
@@ -153,35 +148,8 @@ async def test_a_charge_of_the_next_day_counts_on_the_day_of_the_intent(ledger: 
     )
 
 
-async def test_a_refusal_and_a_take_given_up_keep_all_accounts_in_step(ledger: Ledger):
-    stage = await Stage.set(ledger, brief(cost_center="sales"), brief("b", cost_center="sales"))
-    for name in "ab":
-        await open_on(stage, await stage.approve(name), None)
-    first, second = await stage.row("a"), await stage.row("b")
-    await stage.write(refuse, first, first.take, new="held", reason="402", at=NOW)
-    await stage.moved(second, "uncertain")
-    second = await stage.row("b")
-    given = {"charged": Decimal(12), "again": False, "at": NOW + DAY}
-    await stage.write(give_up, second, second.take, **given)
-    found = await accounts(stage)
-    assert {(a.reserved, a.charged) for a in found.values()} == {(0, 12)}
-
-
-async def test_what_was_charged_beyond_the_quote_counts_and_is_told(ledger: Ledger):
-    stage = await Stage.set(ledger, brief(), brief("b"))
-    row = await stage.rendering()
-    await stage.write(settle, row, row.take, new="ready", charged=Decimal(15), at=NOW)
-    assert (await stage.ledger.read(lambda c: tally_of(c, stage.campaign))).variance == 3
-    events = await stage.events()
-    assert [e.words for e in events if e.kind == "charge"] == ["15 credits, 3 more than quoted"]
-    assert await open_on(stage, await stage.approve("b"), limited(day_budget=26)) is None
-    assert "11 of the 26" in ((await stage.row("b")).reason or "")
-
-
 @pytest.mark.parametrize(("at_limit", "begun"), [("stop", "a"), ("fit", "ac")])
-async def test_at_its_limit_a_run_stops_or_goes_on_with_what_fits(
-    ledger: Ledger, at_limit, begun: str
-):
+async def test_at_its_limit_a_run_stops_or_goes_on_with_what_fits(ledger: Ledger, at_limit, begun):
     stage = await Stage.set(ledger, *map(brief, "abcd"))
     terms = limited(day_budget=20, at_limit=at_limit)
     for name, price in zip("abcd", (12, 12, 8, 1), strict=True):
@@ -193,32 +161,6 @@ async def test_at_its_limit_a_run_stops_or_goes_on_with_what_fits(
         assert (rows[2].reason or "").startswith("not begun, since b did not fit the budget of")
 
 
-async def test_a_cost_center_at_its_limit_stops_only_its_own_rows(ledger: Ledger):
-    stage = await Stage.set(
-        ledger, *(brief(r, cost_center="sales" if r in "abc" else None) for r in "abcd")
-    )
-    terms = Terms(cost_center_budgets={"sales": Decimal(20)})
-    for name, price in zip("abcd", (12, 12, 8, 8), strict=True):
-        await open_on(stage, await stage.approve(name, price), terms)
-    states = [row.state for row in await stage.rows()]
-    assert states == ["submitting", "held", "held", "submitting"]
-
-
-UNREAD: list[dict[str, Any]] = [
-    {"month_budget": 1000}, {"day_budget": 1000}, {"run": "r1", "run_budget": 1000},
-    {"cost_center_budgets": {"sales": Decimal(1000)}},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("terms", UNREAD)
-async def test_a_price_that_nobody_could_read_fits_no_limit(ledger: Ledger, terms):
-    stage = await Stage.set(ledger, brief(cost_center="sales"))
-    assert await open_on(stage, await stage.approve(amount=None), limited(**terms)) is None
-    row = await stage.row()
-    assert row.state == "held"
-    assert "its price could not be read" in (row.reason or "")
-
-
 async def test_a_run_that_lost_its_campaign_begins_nothing_in_it(stage: Stage):
     row = await stage.approve()
     await stage.write(acquire_lease, stage.campaign, owner="b")
@@ -228,30 +170,8 @@ async def test_a_run_that_lost_its_campaign_begins_nothing_in_it(stage: Stage):
     assert await open_on(stage, row, Terms(owner="b"))
 
 
-@pytest.mark.parametrize(
-    ("now", "tolerance", "stands"),
-    [("12", 0, True), ("12.1", 0, False), ("13", "0.1", True), ("14", "0.1", False),
-     ("9", 0, True), (None, "0.5", False)],
-)  # fmt: skip
-async def test_a_price_that_rose_since_its_approval_is_approved_anew(
-    stage: Stage, now: str | None, tolerance: str, stands: bool
-):
-    quoted = Quoted(await stage.approve(), None if now is None else Decimal(now))
-    part = {"tolerance": Decimal(tolerance), "at": NOW + 1}
-    assert await stage.write(renew_quote, quoted, **part) is stands
-    row = await stage.row()
-    assert row.state == ("approved" if stands else "quoted")
-    assert row.quoted == (None if now is None else Decimal(now))
-    if not stands:
-        words = f"it was approved at 12 credits and costs {now or 'unknown'} now"
-        assert (row.reason or "").startswith(words)
-        assert [event.new for event in await stage.events()][-2:] == ["planned", "quoted"]
-
-
 @pytest.mark.merge
-async def test_opens_of_several_programs_at_once_never_pass_any_limit(
-    ledger: Ledger, made_address: str
-):
+async def test_opens_of_several_programs_at_once_never_pass_any_limit(ledger, made_address):
     """Three campaigns, two programs, one day and one cost center for all of them."""
     stages = [
         await Stage.set(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import signal
 import sqlite3
@@ -18,17 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import (
-    Connection,
-    Executable,
-    create_engine,
-    delete,
-    insert,
-    literal,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import Connection, Executable, create_engine, insert, literal, select, text, update
 from sqlalchemy.engine import make_url
 
 from callsheet.tasks.ledger.backup import back_up, restore
@@ -36,7 +25,6 @@ from callsheet.tasks.ledger.campaigns import all_campaigns, ensure_campaign
 from callsheet.tasks.ledger.leases import name_in_sql
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.maintenance import check_ledger, vacuum_ledger
-from callsheet.tasks.ledger.migrate import check_writable
 from callsheet.tasks.ledger.schema import accounts, campaigns, events, leases, metadata
 from callsheet.tasks.runtime import crash_points
 from callsheet.tasks.runtime.errors import BadInput, LedgerError
@@ -120,9 +108,7 @@ async def test_what_is_restored_is_the_ledger_line_for_line(
         assert {c.name for c in await ledger.read(all_campaigns)} == {"spring", "autumn"}
 
 
-async def test_a_backup_is_one_whole_file_for_its_owner_alone(
-    ledger_address: str, tmp_path: Path
-) -> None:
+async def test_a_backup_is_one_whole_file_for_its_owner_alone(ledger_address: str, tmp_path: Path):
     async with await open_ledger(ledger_address) as ledger:
         # What is in the log of an open ledger alone is in the backup, too.
         await with_videos(ledger, 2)
@@ -138,29 +124,7 @@ async def test_a_backup_is_one_whole_file_for_its_owner_alone(
         back_up(ledger_address, made.path, **BY_ME)
 
 
-@pytest.mark.merge
-async def test_a_ledger_that_is_read_only_is_backed_up_and_diagnosed(
-    tmp_path: Path, postgres: PostgresServer
-) -> None:
-    address = str(postgres.new_database())
-    await with_many_videos(address, 1)
-    with connected(address) as connection:
-        name = connection.execute(text("SELECT current_database()")).scalar_one()
-        connection.execute(text(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on'))
-        connection.commit()
-
-    made = back_up(address, tmp_path / "kept.db", **BY_ME)
-
-    assert not made.noted
-    assert lines_of(f"sqlite:///{made.path}") == lines_of(address)
-    with pytest.raises(LedgerError, match="is read-only") as caught:
-        check_writable(address)
-    assert "give this user write access" in str(caught.value.remedy)
-
-
-async def test_a_backup_is_of_one_moment_while_others_write(
-    ledger_address: str, tmp_path: Path
-) -> None:
+async def test_a_backup_is_of_one_moment_while_others_write(ledger_address: str, tmp_path: Path):
     async with await open_ledger(ledger_address) as ledger:
         stage = await with_videos(ledger, 1)
 
@@ -188,9 +152,7 @@ async def test_a_backup_is_of_one_moment_while_others_write(
             assert connection.execute(count).scalar_one() == moved > 0
 
 
-async def test_what_is_there_is_replaced_by_word_alone_and_kept(
-    ledger_address: str, tmp_path: Path
-) -> None:
+async def test_what_is_there_is_replaced_by_word_alone_and_kept(ledger_address, tmp_path):
     kept = await backed_up(ledger_address, tmp_path)
     old = lines_of(ledger_address)
     changed(ledger_address, FIRST)
@@ -280,9 +242,7 @@ def armed(point: str, act: Callable[[], object]) -> Iterator[None]:
 
 
 @pytest.mark.merge
-async def test_who_opens_it_while_it_is_replaced_is_told_and_writes_into_neither(
-    address: str, tmp_path: Path
-) -> None:
+async def test_who_opens_it_while_it_is_replaced_is_told_and_writes_into_neither(address, tmp_path):
     kept = await backed_up(address, tmp_path)
     old = lines_of(address)
     opening: list[subprocess.Popen[str]] = []
@@ -306,9 +266,7 @@ async def test_who_opens_it_while_it_is_replaced_is_told_and_writes_into_neither
 
 @pytest.mark.merge
 @pytest.mark.parametrize("left", [None, b"", b"what the disk made of it" * 1000])
-async def test_a_log_that_was_left_is_no_part_of_what_is_restored(
-    left: bytes | None, address: str, tmp_path: Path
-) -> None:
+async def test_a_log_that_was_left_is_no_part_of_what_is_restored(left, address, tmp_path):
     file = tmp_path / "ledger.db"
     kept = await backed_up(address, tmp_path)
     # It is killed, and its newest lines are in the log.
@@ -324,29 +282,6 @@ async def test_a_log_that_was_left_is_no_part_of_what_is_restored(
     if not left:
         (aside,) = tmp_path.glob("ledger.db.before-*-wal")
         assert aside.read_bytes() == log
-
-
-@pytest.mark.merge
-async def test_where_files_have_one_name_alone_they_are_copied(
-    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_links(*_: object) -> None:
-        raise OSError(errno.EPERM, "no hard links here")
-
-    monkeypatch.setattr(os, "link", no_links)
-    kept = await backed_up(address, tmp_path)
-    old = lines_of(address)
-    assert program(WRITE, address).wait() == 0
-    newer = lines_of(address)
-
-    with pytest.raises(BadInput, match="replaces no other"):
-        back_up(address, kept, **BY_ME)
-    before = restore(address, kept, **BY_ME, instead=True).before
-    with pytest.raises(BadInput, match="already exists"):
-        restore(address, kept, **BY_ME, instead=True)
-
-    assert stat.S_IMODE(before.stat().st_mode) == stat.S_IMODE(kept.stat().st_mode) == 0o600
-    assert (lines_of(address), lines_of(f"sqlite:///{before}")) == (old, newer)
 
 
 @pytest.mark.merge
@@ -380,9 +315,7 @@ WAITING = (
 
 
 @pytest.mark.merge
-async def test_on_postgres_what_came_in_the_last_moment_is_kept(
-    tmp_path: Path, postgres: PostgresServer
-) -> None:
+async def test_on_postgres_what_came_in_the_last_moment_is_kept(tmp_path, postgres):
     address = str(postgres.new_database())
     kept = await backed_up(address, tmp_path)
     writing: list[subprocess.Popen[str]] = []
@@ -411,10 +344,7 @@ async def test_on_postgres_what_came_in_the_last_moment_is_kept(
 @pytest.mark.merge
 @pytest.mark.parametrize(
     ("change", "instead", "words"),
-    [
-        (AT_WORK, True, "a run is at work on"),
-        (FIRST, False, "there is a ledger at .* already"),
-    ],
+    [(AT_WORK, True, "a run is at work on"), (FIRST, False, "there is a ledger at .* already")],
 )
 async def test_on_postgres_what_comes_before_the_lock_keeps_its_ledger(
     change: Any, instead: bool, words: str, address: str, tmp_path: Path, postgres: PostgresServer
@@ -472,9 +402,7 @@ async def test_what_is_another_applications_is_never_replaced(address: str, tmp_
     assert (tmp_path / "ledger.db").read_bytes() == there
 
 
-async def test_a_ledger_that_cannot_be_read_gives_way_by_word_alone(
-    address: str, tmp_path: Path
-) -> None:
+async def test_a_ledger_that_cannot_be_read_gives_way_by_word_alone(address: str, tmp_path: Path):
     """The version before takes over again, with the backup of before the upgrade."""
     kept, file = await backed_up(address, tmp_path), tmp_path / "ledger.db"
     changed(address, text(NEWER))
@@ -519,11 +447,6 @@ DO_NOT_ADD_UP = [
         update(accounts).where(accounts.c.kind == "month").values(reserved=0),
         "the month 1970-01 (UTC): its account says 0 credits set aside, its takes 12 credits",
         "lower month_budget by that until the month is over",
-    ),
-    (
-        delete(accounts).where(accounts.c.kind == "cost_center"),
-        "cost center sales: its account says 0 credits set aside, its takes 12 credits",
-        "lets too much be spent, 12 credits: lower its amount in cost_center_budgets by that",
     ),
     (
         update(accounts).where(accounts.c.kind == "day").values(reserved=13_000_000),

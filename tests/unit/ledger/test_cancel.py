@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
 
 import pytest
 
 from callsheet.tasks.ledger.cancel_requests import (
-    CancelMark,
     ask_to_cancel,
-    cancel_mark,
     cancel_requests,
     end_cancel,
     wake_stalled,
 )
-from callsheet.tasks.ledger.decisions import approve_retakes
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.values import State
-from tests.campaigns import NOW, Stage, brief
+from tests.campaigns import NOW, Stage
 
 
 async def asked(stage: Stage, *only: str) -> None:
@@ -64,27 +59,6 @@ async def test_a_paid_video_that_could_not_be_delivered_is_kept(stage: Stage):
     assert (await stage.row()).state == "held"
 
 
-async def test_a_mark_changes_with_every_request_and_with_nothing_else(ledger: Ledger):
-    stage = await Stage.set(ledger, brief("a"), brief("b", topic="Milk"), brief("c", topic="Rum"))
-
-    async def mark() -> CancelMark:
-        return await ledger.read(cancel_mark, campaign_id=stage.campaign.id)
-
-    marks = [await mark()]
-    row = await stage.rendering("a")
-    assert await mark() == marks[0]
-    for name in "ab":
-        await asked(stage, name)
-        marks.append(await mark())
-        await asked(stage, name)
-        assert await mark() == marks[-1]
-    await stage.quote("c")
-    assert await mark() == marks[-1]
-    assert len(set(marks)) == 3
-    found = await ledger.read(cancel_requests, campaign_id=stage.campaign.id)
-    assert found.takes == {row.id: row.take.id}
-
-
 async def test_an_approval_ends_an_older_request_and_not_a_newer_one(stage: Stage):
     began = await stage.account()
     await asked(stage)
@@ -92,12 +66,3 @@ async def test_an_approval_ends_an_older_request_and_not_a_newer_one(stage: Stag
     assert (await stage.account()).cancel_requested_at == NOW + 1
     assert await stage.write(end_cancel, await stage.account())
     assert (await stage.account()).cancel_requested_at is None
-
-
-async def test_another_take_that_is_not_wanted_leaves_the_video_delivered(stage: Stage):
-    delivered = await stage.in_state("delivered")
-    again = [Quoted(delivered, Decimal(30))]
-    await stage.write(approve_retakes, again, by="Alice", because=None, at=NOW)
-    await asked(stage)
-    row = await stage.row()
-    assert (row.state, row.nth, row.quoted) == ("delivered", 1, 12)

@@ -31,9 +31,7 @@ def a_sheet(*briefs: Brief) -> Sheet:
 
 
 @pytest.mark.parametrize("state", ["planned", "quoted", "approved", "held", "retired"])
-async def test_a_row_is_not_made_before_its_date(
-    ledger: Ledger, stage: Stage, state: State
-) -> None:
+async def test_a_row_is_not_made_before_its_date(ledger: Ledger, stage: Stage, state: State):
     await stage.in_state(state)
     sheet = a_sheet(brief(**WAITING))
     plan = await plan_sheet(ledger, sheet, RunOptions())
@@ -50,13 +48,6 @@ async def test_a_row_is_not_made_before_its_date(
     await stage.sync(replace(sheet.briefs[0], waits=False))
     row = await stage.row()
     assert (row.state, row.reason) == ("planned", None)
-
-
-@pytest.mark.parametrize("state", ["rendering", "delivered", "failed"])
-async def test_a_date_does_not_touch_what_is_paid_for(stage: Stage, state: State) -> None:
-    before = await stage.in_state(state)
-    await stage.sync(brief(**WAITING))
-    assert (await stage.row()).state == before.state
 
 
 async def test_what_is_to_be_delivered_earlier_is_made_first(ledger: Ledger) -> None:

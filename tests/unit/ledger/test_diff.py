@@ -8,7 +8,7 @@ import pytest
 
 from callsheet.tasks.ledger.diff import ACTIONS, diff_row, diff_sheet
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.service_state import CallOutcome, close_call, open_call
+from callsheet.tasks.ledger.service_state import close_call, open_call
 from callsheet.tasks.ledger.values import STATES, TRANSITIONS, UNDER_WAY, State
 from tests.campaigns import NOW, Stage, brief
 
@@ -95,9 +95,7 @@ async def test_a_limit_lowered_below_the_quote_takes_the_approval_back(ledger: L
 
 
 @pytest.mark.parametrize(("center", "state"), [("sales", "approved"), ("art", "planned")])
-async def test_an_approved_row_that_is_charged_to_another_is_approved_again(
-    ledger: Ledger, center: str, state: State
-):
+async def test_an_approved_row_that_is_charged_to_another_is_approved_again(ledger, center, state):
     stage = await Stage.set(ledger, brief(cost_center="sales"))
     await stage.approve()
 
@@ -111,9 +109,7 @@ async def test_an_approved_row_that_is_charged_to_another_is_approved_again(
     ("call", "action"),
     [(None, "edit"), ("refused", "edit"), ("made", "retake"), ("unknown", "retake")],
 )
-async def test_a_video_that_was_changed_by_hand_is_not_edited(
-    ledger: Ledger, call: CallOutcome | None, action: str
-) -> None:
+async def test_a_video_that_was_changed_by_hand_is_not_edited(ledger: Ledger, call, action):
     made, changed = (
         replace(brief(), request={"topic": "Tea", "title": title}) for title in ("Spring", "Summer")
     )

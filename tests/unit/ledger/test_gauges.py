@@ -10,11 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.ledger.gauges import MOST, RECENT, Gauging, LedgerGauges, keeping_counts
+from callsheet.tasks.ledger.gauges import RECENT, Gauging, LedgerGauges, keeping_counts
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.runtime.telemetry import Measures
-from tests.campaigns import NOW as CREATED
-from tests.campaigns import Stage, brief
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0
@@ -60,19 +57,6 @@ def kept(tmp_path: Path) -> Kept:
     return Kept(tmp_path / "ledger.db")
 
 
-def test_a_campaign_tells_its_rows_credits_and_the_oldest_under_way(kept: Kept) -> None:
-    kept.campaign(1, last=NOW)
-    for number, (state, since) in enumerate(
-        [("delivered", 5.0), ("rendering", NOW - HOUR), ("ready", NOW - 60), ("failed", 7.0)]
-    ):
-        kept.do(_ROW, 1, f"r{number}", state, since, 2_000_000)
-
-    (found,) = kept.look().campaigns
-    assert found.rows == {"delivered": 1, "failed": 1, "ready": 1, "rendering": 1}
-    assert (found.quoted, found.reserved, found.charged, found.budget) == (8, 6, 24, 50)
-    assert found.under_way_since == NOW - HOUR
-
-
 @pytest.mark.parametrize(
     ("row", "last", "told"),
     [
@@ -84,46 +68,12 @@ def test_a_campaign_tells_its_rows_credits_and_the_oldest_under_way(kept: Kept) 
         (None, OLD, False),
     ],
 )
-def test_campaigns_with_open_rows_and_those_of_late_are_told_of(
-    kept: Kept, row: str | None, last: float, told: bool
-) -> None:
+def test_campaigns_with_open_rows_and_those_of_late_are_told_of(kept: Kept, row, last, told):
     kept.campaign(1, created=last, last=last)
     if row:
         kept.do(_ROW, 1, "r1", row, last, None)
 
     assert bool(kept.look().campaigns) is told
-
-
-@pytest.mark.merge
-def test_no_more_than_so_many_campaigns_are_told_of(kept: Kept) -> None:
-    for number in range(1, MOST + 4):
-        kept.campaign(number, last=NOW)
-    # An old one with a row that needs somebody comes before all that is done.
-    kept.do(_ROW, 1, "r1", "failed", 1.0, None)
-
-    names = [one.name for one in kept.look().campaigns]
-    assert len(names) == MOST
-    assert names[:2] == ["c1", f"c{MOST + 3}"]
-
-
-def test_a_campaign_is_counted_anew_when_something_has_happened_in_it_and_not_too_often(
-    kept: Kept,
-) -> None:
-    def delivered() -> int:
-        (campaign,) = kept.look().campaigns
-        return campaign.rows["delivered"]
-
-    kept.campaign(1, last=NOW)
-    kept.do(_ROW, 1, "r1", "delivered", 1.0, None)
-    assert delivered() == 1
-    kept.do(_ROW, 1, "r2", "delivered", 1.0, None)
-    kept.now += HOUR
-    assert delivered() == 1, "no event tells of it"
-    kept.do(_EVENT, 1, kept.now)
-    assert delivered() == 2
-    kept.do(_ROW, 1, "r3", "delivered", 1.0, None)
-    kept.do(_EVENT, 1, kept.now)
-    assert delivered() == 2, "the clock stands still: counting rests for a while"
 
 
 def test_accounts_nights_backup_and_hints_are_told(kept: Kept) -> None:
@@ -175,24 +125,3 @@ async def test_what_is_counted_is_added_up_in_the_ledger(ledger: Ledger) -> None
         ("deliveries", "120"): 2,
         ("delivery_seconds", ""): 200,
     }
-
-
-async def test_what_could_not_be_kept_waits() -> None:
-    counts = Measures()
-    counts.add("polls", by=3)
-    taken = counts.take()
-    counts.add("polls")
-    counts.give_back(taken)
-
-    assert counts.take() == {("polls", ""): 4}
-    assert counts.take() == {}
-
-
-async def test_both_databases_tell_the_same(ledger: Ledger) -> None:
-    stage = await Stage.set(ledger, brief("a", "Tea"), brief("b", "Mate"), budget=50)
-    await stage.submitting("a")
-    (told,) = (await ledger.read(Gauging(lambda: CREATED).ask)).campaigns
-
-    assert (told.name, told.rows) == ("spring", {"planned": 1, "submitting": 1})
-    assert (told.quoted, told.reserved, told.budget) == (12, 12, 50)
-    assert told.under_way_since == CREATED

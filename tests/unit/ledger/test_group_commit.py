@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
-import time
 from collections.abc import Callable, Coroutine
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import event, select, text
+from sqlalchemy import event, func, select, text
 
 from callsheet.tasks.ledger.accounts import AtLimit, Terms
-from callsheet.tasks.ledger.campaigns import all_campaigns, ensure_campaign, set_budget
+from callsheet.tasks.ledger.campaigns import all_campaigns, ensure_campaign
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.moves import note, remark
 from callsheet.tasks.ledger.schema import campaigns, events, leases
-from callsheet.tasks.ledger.takes import settle
 from callsheet.tasks.runtime.errors import LedgerError
 from tests.campaigns import NOW, Stage, brief, sums
 from tests.leasing import acquire_lease
@@ -64,53 +63,12 @@ async def test_somebody_who_is_cancelled_does_not_take_the_change_back(ledger: L
     assert await ledger.read(names) == {"slow", "next"}
 
 
-@pytest.mark.merge
-async def test_closing_commits_what_is_pending(made_address: str):
-    ledger = await open_ledger(made_address)
-    writes = [asyncio.create_task(ledger.write(campaign(f"c{n}"))) for n in range(300)]
-    await asyncio.sleep(0)
-    await ledger.aclose()
-    await asyncio.gather(*writes)
-    async with await open_ledger(made_address) as again:
-        assert len(await again.read(names)) == 300
-
-
 async def test_a_closed_ledger_says_so_instead_of_waiting_for_ever(ledger: Ledger):
     await ledger.aclose()
     await ledger.aclose()
     for late in (ledger.write(campaign("late")), ledger.read(names)):
         with pytest.raises(LedgerError, match="closed"):
             await asyncio.wait_for(late, 5)
-
-
-async def test_loops_of_several_threads_are_answered_each_in_its_own(ledger: Ledger):
-    ended: list[str] = []
-
-    def elsewhere(name: str) -> None:
-        ended.append(asyncio.run(asyncio.wait_for(ledger.write(campaign(name)), 60)).name)
-
-    threads = [threading.Thread(target=elsewhere, args=(f"t{n}",)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    await asyncio.gather(*(ledger.write(campaign(f"c{n}")) for n in range(50)))
-    await asyncio.to_thread(lambda: [thread.join() for thread in threads])
-    assert sorted(ended) == sorted(f"t{n}" for n in range(8))
-
-
-async def test_reads_go_on_while_a_write_is_under_way(ledger: Ledger):
-    begun, gate = threading.Event(), threading.Event()
-
-    def slow(connection):
-        campaign("slow")(connection)
-        begun.set()
-        gate.wait(60)
-
-    writing = asyncio.create_task(ledger.write(slow))
-    await asyncio.to_thread(begun.wait, 60)
-    assert await asyncio.wait_for(ledger.read(names), 30) == set()
-    gate.set()
-    await writing
-    assert await ledger.read(names) == {"slow"}
 
 
 async def books_balance(stage: Stage) -> None:
@@ -168,39 +126,12 @@ async def test_rows_beside_a_change_that_fails_are_held_for_what_stands_alone(
 
 
 @AT_LIMIT
-async def test_rows_of_one_group_share_what_fits_as_they_would_one_by_one(
-    ledger: Ledger, at_limit: AtLimit, states: str
-):
+async def test_rows_of_one_group_share_what_fits_as_they_would_one_by_one(ledger, at_limit, states):
     stage = await Stage.set(ledger, *map(brief, "abc"), budget=20)
     terms = Terms(day_budget=Decimal(24), run="r1", run_budget=Decimal(24), at_limit=at_limit)
     assert await in_one_group_with(stage, terms, names) == states
     reason = (await stage.row("b")).reason or ""
     assert reason.startswith("needs 12 credits, and 8 of the 20 credits of the campaign's")
-    await books_balance(stage)
-
-
-async def test_a_budget_that_is_lowered_within_a_group_holds_for_the_rows_after_it(ledger: Ledger):
-    stage = await Stage.set(ledger, *map(brief, "abc"), budget=100)
-    found = [await stage.approve(row) for row in "abc"]
-    lower = stage.write(set_budget, stage.campaign, budget=Decimal(20), at=NOW)
-    first, *others = map(stage.open, found)
-    await in_one_group(ledger, first, lower, *others)
-    assert [row.state for row in await stage.rows()] == ["submitting", "held", "held"]
-    assert (await stage.account()).reserved == 12
-
-
-async def test_a_charge_beyond_its_quote_takes_nothing_back_that_the_group_set_aside(
-    ledger: Ledger,
-):
-    """In all they pass the budget, which only setting aside may not: each is tried alone."""
-    stage = await Stage.set(ledger, *map(brief, "abc"), budget=30)
-    a = await stage.rendering("a", 12)
-    found = [await stage.approve(row, 8) for row in "bc"]
-    dear = stage.write(settle, a, a.take, new="ready", charged=Decimal(20), at=NOW)
-    await in_one_group(ledger, *(open_on(stage, row, Terms()) for row in found), dear)
-    assert [row.state for row in await stage.rows()] == ["ready", "submitting", "submitting"]
-    account = await stage.account()
-    assert (account.reserved, account.charged) == (16, 20)
     await books_balance(stage)
 
 
@@ -221,57 +152,6 @@ async def test_events_of_a_group_keep_the_order_of_its_changes(ledger: Ledger):
     assert await ledger.read(lambda k: list(k.scalars(said))) == ["first", "second", "third"]
 
 
-async def test_a_group_that_is_taken_back_tells_its_events_once(ledger: Ledger):
-    stage = await Stage.set(ledger, *map(brief, "abc"))
-    rows = await stage.rows()
-
-    changes = [partial(remark, row=row, words=f"of {row.row}", at=NOW) for row in rows]
-    *_, failed = await in_one_group(ledger, *map(ledger.write, (*changes, no)))
-    assert isinstance(failed, ValueError)
-    assert [len(await stage.events(name)) for name in "abc"] == [1, 1, 1]
-
-
-@AT_LIMIT
-@pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
-async def test_rows_of_a_group_that_a_deadlock_takes_back_are_held_for_what_stands_alone(
-    ledger: Ledger, made_address: str, at_limit: AtLimit, states: str
-):
-    stage = await Stage.set(ledger, *map(brief, "abc"))
-    for name in ("x", "y"):
-        await ledger.write(campaign(name))
-    has_x, tried = threading.Event(), list[str]()
-
-    def touch(connection, name: str, deadlock_timeout: str) -> None:
-        connection.execute(text(f"SET LOCAL deadlock_timeout = '{deadlock_timeout}'"))
-        this = campaigns.c.name == name
-        connection.execute(campaigns.update().where(this).values(sheet="touched"))
-
-    def ours(connection) -> None:
-        tried.append("once more")
-        touch(connection, "x", "10ms")
-        has_x.set()
-        waiting = text(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        )
-        until = time.monotonic() + 10
-        while len(tried) == 1 and not connection.scalar(waiting) and time.monotonic() < until:
-            time.sleep(0.01)
-        touch(connection, "y", "10ms")
-
-    def theirs(connection) -> None:
-        touch(connection, "y", "1min")
-        has_x.wait(10)
-        touch(connection, "x", "1min")
-
-    terms = Terms(day_budget=Decimal(20), at_limit=at_limit)
-    async with await open_ledger(made_address) as other:
-        crossing = asyncio.create_task(other.write(theirs))
-        assert await in_one_group_with(stage, terms, ours) == states
-        await crossing
-    assert len(tried) == 2, "PostgreSQL took the first try back"
-
-
 async def opened(stage: Stage, terms: Terms) -> list[bool]:
     rows = [row for row in await stage.rows() if row.state == "approved"]
     return [
@@ -281,9 +161,7 @@ async def opened(stage: Stage, terms: Terms) -> list[bool]:
 
 
 @pytest.mark.parametrize("price", [12, 0])
-async def test_a_commit_that_is_overtaken_begins_nothing(
-    ledger: Ledger, made_address: str, price: int
-):
+async def test_a_commit_that_is_overtaken_begins_nothing(ledger: Ledger, made_address: str, price):
     """Another run takes the campaign while a commit of this one is about to end."""
     if ledger.reader.dialect.name != "postgresql":
         pytest.skip("SQLite has one writer: nobody overtakes it")
@@ -308,3 +186,27 @@ async def test_a_commit_that_is_overtaken_begins_nothing(
     assert taken
     assert (await stage.account()).reserved == 12
     assert {(await stage.row(row)).state for row in "bc"} == {"approved"}
+
+
+@pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
+async def test_two_ledgers_that_lock_each_other_out_are_both_let_through(ledger, made_address):
+    """PostgreSQL takes one of two deadlocked transactions back: it is run again."""
+    for name in ("a", "b"):
+        await ledger.write(campaign(name))
+    both = threading.Barrier(2, timeout=1)
+
+    def cross(first: str, second: str):
+        def change(connection) -> None:
+            for name in (first, second):
+                this, more = campaigns.c.name == name, campaigns.c.charged + 1
+                connection.execute(campaigns.update().where(this).values(charged=more))
+                if name == first:
+                    with contextlib.suppress(threading.BrokenBarrierError):
+                        both.wait()
+
+        return change
+
+    async with await open_ledger(made_address) as other:
+        await asyncio.gather(ledger.write(cross("a", "b")), other.write(cross("b", "a")))
+    total = select(func.sum(campaigns.c.charged))
+    assert await ledger.read(lambda c: c.scalar(total)) == 4

@@ -5,20 +5,16 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-import pytest
-
-from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.webhook_events import (
     KEPT,
     Hint,
     count_hints,
     drop_old_hints,
-    hinted_at,
     hints_heard,
     keep_hint,
     last_heard,
     latest_hint,
-    listening,
 )
 
 T0 = 1_800_000_000.0
@@ -57,16 +53,7 @@ async def test_hints_are_read_from_an_id_on_and_again_for_a_while(ledger: Ledger
     assert await ledger.read(hints_heard, after=second.id, since=T0 + 60) == [second]
 
 
-async def test_what_was_hinted_can_be_asked_for_many_videos_at_once(ledger: Ledger) -> None:
-    await _keep(ledger, HINT)
-    asked = [f"vid_{n}" for n in range(2000)]
-    assert await ledger.read(hinted_at, videos=asked) == dict.fromkeys(("vid_1", "vid_2"), T0)
-    assert await ledger.read(hinted_at, videos=[]) == {}
-
-
-async def test_a_subscription_knows_when_it_was_heard_until_the_service_cannot_repeat_it(
-    ledger: Ledger,
-) -> None:
+async def test_a_subscription_knows_when_it_was_heard_until_the_service_cannot_repeat_it(ledger):
     await _keep(ledger, HINT, at=T0)
     await _keep(ledger, replace(HINT, digest="b" * 64, event_id="evt_2", ping=True), at=T0 + KEPT)
     assert await ledger.read(last_heard, nonce="n1") == T0 + KEPT
@@ -77,25 +64,3 @@ async def test_a_subscription_knows_when_it_was_heard_until_the_service_cannot_r
     (left,) = await ledger.read(hints_heard, after=0, since=0.0)
     assert (left.videos, left.ping) == (HINT.videos, True)
     assert await _keep(ledger, HINT, at=T0 + KEPT + 2)
-
-
-@pytest.mark.parametrize("known", [0, 1])
-async def test_a_hint_of_another_process_is_heard_of(made_address: str, known: int) -> None:
-    async with await open_ledger(made_address) as ours, await open_ledger(made_address) as theirs:
-        for n in range(known):
-            await _keep(theirs, replace(HINT, digest=f"{n}" * 64, event_id=None))
-        async with listening(ours) as wait:
-            seen = await ours.read(latest_hint)
-            told = asyncio.create_task(_wait_for_news(ours, wait, seen))
-            await asyncio.sleep(0.3)
-            assert not told.done()
-            await _keep(theirs, HINT)
-            assert await asyncio.wait_for(told, 30) > seen
-
-
-async def _wait_for_news(ledger: Ledger, wait: object, seen: int) -> int:
-    newest = seen
-    while newest <= seen:
-        await wait(seen)  # type: ignore[operator]
-        newest = await ledger.read(latest_hint)
-    return newest

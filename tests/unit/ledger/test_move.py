@@ -26,19 +26,6 @@ async def test_moving_twice_is_a_no_op(ledger: Ledger, stage: Stage):
     assert (event.at, event.words) == (7.0, "12 credits")
 
 
-async def test_a_failure_after_the_move_takes_row_and_event_back(ledger: Ledger, stage: Stage):
-    row = await stage.row()
-
-    def broken(connection):
-        assert move(connection, row, "quoted", at=1)
-        raise ValueError("broken")
-
-    with pytest.raises(ValueError, match="broken"):
-        await ledger.write(broken)
-    assert (await stage.row()).state == "planned"
-    assert await stage.events() == []
-
-
 async def test_a_move_that_no_life_has_is_refused(stage: Stage):
     with pytest.raises(UnknownMove, match="planned to ready"):
         await stage.moved(await stage.row(), "ready")
