@@ -431,7 +431,7 @@ MUTATIONS = (
         "tasks/campaign/quotes.py",
         "at_most is not None and not plan.unpriced",
         "at_most is not None",
-        "tests/unit/campaign/test_quote.py::test_an_amount_covers_what_it_is_the_price_of",
+        "tests/unit/campaign/test_plan.py::test_an_amount_covers_what_it_is_the_price_of",
     ),
     Mutation(
         "a row that waits is approved at the price that was shown",
@@ -494,21 +494,21 @@ MUTATIONS = (
         "tasks/aftercare/cancel.py",
         'if row.state == "approved" and row.row in own',
         "if False",
-        "tests/unit/aftercare/test_rest.py::test_what_a_run_had_approved_itself_is_cancelled_with_it",
+        "tests/unit/aftercare/test_cancel.py::test_what_a_run_had_approved_itself_is_cancelled_with_it",
     ),
     Mutation(
         "a video that is ours already is not adopted again",
         "tasks/ledger/service_state.py",
         "return set(connection.scalars(seen)) | videos_ours(connection)",
         "return set(connection.scalars(seen))",
-        "tests/unit/ledger/test_paid_calls.py::test_a_video_of_ours_is_never_what_another_call_made",
+        "tests/unit/ledger/test_takes.py::test_a_video_of_ours_is_never_what_another_call_made",
     ),
     Mutation(
         "one call without a key is open at a time",
         "tasks/ledger/schema.py",
         "    unique=True,\n    sqlite_where=calls",
         "    sqlite_where=calls",
-        "tests/unit/ledger/test_paid_calls.py::test_one_call_is_open_for_a_target_at_a_time",
+        "tests/unit/ledger/test_takes.py::test_one_call_is_open_for_a_target_at_a_time",
     ),
     Mutation(
         "a 402 after a lost answer releases nothing",
@@ -929,14 +929,14 @@ MUTATIONS = (
         "tasks/nights/approval.py",
         '        if other.state_at(at) == "ready" and',
         "        if False and",
-        "tests/unit/nights/test_waiting_plan.py::test_a_plan_stays_while_it_says_the_same",
+        "tests/unit/nights/test_night_approval.py::test_a_plan_stays_while_it_says_the_same",
     ),
     Mutation(
         "a plan that was mailed does not stay once its rows or prices have changed",
         "tasks/nights/approval.py",
         "other.terms == terms and _lasting(other.document or {}) == _lasting(document)",
         "other.terms == terms",
-        "tests/unit/nights/test_waiting_plan.py::test_a_plan_stays_while_it_says_the_same",
+        "tests/unit/nights/test_night_approval.py::test_a_plan_stays_while_it_says_the_same",
     ),
     Mutation(
         "a sweep that is stopped begins no other sheet",
@@ -1111,7 +1111,7 @@ MUTATIONS = (
         "tasks/nights/approval.py",
         "most = plan.most * (1 + settings.quote_tolerance)",
         "most = plan.most",
-        "tests/unit/nights/test_waiting_plan.py::test_its_total_for_an_allowance_is_the_most_that_it_may_cost",
+        "tests/unit/nights/test_night_approval.py::test_its_total_for_an_allowance_is_the_most_that_it_may_cost",
     ),
     Mutation(
         "a cost center has its budget however it is typed",
@@ -1125,7 +1125,7 @@ MUTATIONS = (
         "tasks/ledger/decisions.py",
         'if connection.execute(_OF_ANOTHER, {"the_video": video_id, "the_row": row.id}).first():',
         "if False:",
-        "tests/unit/ledger/test_resolve.py::test_of_two_rows_that_are_given_one_video_at_once_one_gets_it",
+        "tests/unit/ledger/test_retake.py::test_of_two_rows_that_are_given_one_video_at_once_one_gets_it",
     ),
     Mutation(
         "an edit waits once one of its kind has cost more than was approved",
@@ -1216,7 +1216,7 @@ MUTATIONS = (
         "tasks/campaign/waits.py",
         "next((end for end in ends if good < end), None)",
         "next((end for end in ends if len(started) < end), None)",
-        "tests/unit/campaign/test_waves.py::test_a_wave_waits_until_every_video_of_the_one_before_is_kept",
+        "tests/unit/campaign/test_canary.py::test_a_wave_waits_until_every_video_of_the_one_before_is_kept",
     ),
     Mutation(
         "a wave with a rejected video is not approved without its sheet",
@@ -1266,7 +1266,7 @@ MUTATIONS = (
         "tasks/campaign/run.py",
         "options = options.but(sandbox=settings.sandbox)",
         "pass",
-        "tests/unit/campaign/test_run.py::test_which_money_it_is_the_settings_say_alone",
+        "tests/unit/campaign/test_spent.py::test_which_money_it_is_the_settings_say_alone",
     ),
     Mutation(
         "the file of a plan switches on nothing that a plan does not show",
@@ -1350,7 +1350,7 @@ MUTATIONS = (
         "tasks/ledger/leases.py",
         "    check_not_upgraded(connection)\n    assert",
         "    assert",
-        "tests/unit/ledger/test_other_schemas.py::test_who_is_at_work_begins_nothing_after_an_upgrade_past_it",
+        "tests/unit/ledger/test_opening.py::test_who_is_at_work_begins_nothing_after_an_upgrade_past_it",
     ),
     Mutation(
         "who writes while a ledger is restored waits until it is",
@@ -1768,7 +1768,7 @@ MUTATIONS = (
         "tasks/engine/free_calls.py",
         "0 <= age < at.settings.quote_age",
         "age < at.settings.quote_age",
-        "tests/unit/engine/test_price.py::test_a_quote_ages",
+        "tests/unit/engine/test_poll.py::test_a_quote_ages",
     ),
     Mutation(
         "a password among the parameters of a ledger's address is not shown",
@@ -1979,7 +1979,7 @@ MUTATIONS = (
         "tasks/ledger/reviews.py",
         '    if side == "team" and said is not None and said.verdict == "keep":\n',
         '    if said is not None and said.verdict == "keep":\n',
-        "tests/unit/ledger/test_kept.py::test_a_client_delivers_no_video_that_is_on_hold",
+        "tests/unit/ledger/test_reviews.py::test_a_client_delivers_no_video_that_is_on_hold",
     ),
     Mutation(
         "a guest's ZIP says nothing internal",
@@ -2056,8 +2056,8 @@ MUTATIONS = (
         "tasks/ledger/sync.py",
         "    return compares_all\n",
         "    return False\n",
-        "tests/unit/campaign/test_take_in.py"
-        "::test_a_sheet_that_was_taken_in_together_is_not_taken_in_again",
+        "tests/unit/campaign/test_plan.py"
+        "::test_a_row_that_has_another_id_keeps_its_video_and_is_taken_in_once",
     ),
     Mutation(
         "the first id of a renamed row is no other row's",

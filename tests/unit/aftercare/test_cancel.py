@@ -1,39 +1,39 @@
-"""What is cancelled: planned without a change, written as rows are by then, told line by line."""
+"""What is cancelled is cancelled as rows are by then, and with what a run had approved itself."""
 
 from __future__ import annotations
 
 from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from callsheet.tasks.aftercare.cancel import cancel, endings, exit_status, plan_cancel, released
+from callsheet.tasks.aftercare.cancel import (
+    cancel,
+    cancel_approved,
+    endings,
+    exit_status,
+    plan_cancel,
+    released,
+)
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.engine.context import Context
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.runtime.errors import NotHere
+from callsheet.tasks.ledger.values import State
 from tests.campaigns import NOW, Stage, brief
 
 WHOLE = RunOptions(campaign="spring")
 
 
-async def test_a_plan_changes_nothing_and_says_what_would_be_released(ledger: Ledger) -> None:
-    stage = await Stage.set(ledger, *(brief(row, topic=row) for row in "abc"))
-    await stage.rendering("a")
-    await stage.delivered("b")
-
-    plan = await ledger.read(plan_cancel, ask=WHOLE)
-
-    assert [(line.row, line.action, line.state, line.priced) for line in plan.lines] == [
-        ("a", "cancel", "rendering", 12),
-        ("b", "none", "delivered", 0),
-        ("c", "cancel", "planned", 0),
-    ]
-    assert [row.state for row in await stage.rows()] == ["rendering", "delivered", "planned"]
-    assert (await stage.account()).cancel_requested_at is None
-
-
 async def test_what_is_cancelled_is_as_rows_are_by_then(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, *(brief(row, topic=row) for row in "ab"))
-    await ledger.read(plan_cancel, ask=WHOLE)
+    shown = await ledger.read(plan_cancel, ask=WHOLE)
+    assert [(line.row, line.action, line.priced) for line in shown.lines] == [
+        ("a", "cancel", 0), ("b", "cancel", 0)
+    ]  # fmt: skip
+    assert (await stage.account()).cancel_requested_at is None
     await stage.approve("a")
     await stage.sync(*(brief(row, topic=row) for row in "abc"))
 
@@ -49,32 +49,32 @@ async def test_what_is_cancelled_is_as_rows_are_by_then(ledger: Ledger) -> None:
     assert (await stage.account()).cancel_requested_at == NOW
 
 
-async def test_rows_that_are_named_leave_the_others_and_the_campaign(ledger: Ledger) -> None:
-    stage = await Stage.set(ledger, *(brief(row, topic=row) for row in "ab"))
-    await stage.rendering("a")
+_STATES: dict[str, State] = {"a": "planned", "b": "approved", "c": "quoted"}
+_LINES = tuple(PlanLine(row, row, "make", "d", state=state) for row, state in _STATES.items())
+_PLAN = Plan(campaign="spring", sheet="s.csv", sheet_digest="d", lines=_LINES)
+#: What a run knows of its rows, and those that are cancelled of: a quoted one, two approved ones.
+LEFT: list[tuple[dict[str, Any], set[str]]] = [
+    # It has planned: `b` was approved before it, `c` by it.
+    ({"plan": _PLAN}, {"c"}),
+    # Of those flows that approve first and carry what they approved.
+    ({"only": frozenset({"c"})}, {"c"}),
+    # It waits for the run that is at work.
+    ({}, set()),
+]
 
-    plan = await ledger.write(cancel, ask=WHOLE.but(rows=("a",)), by="Ann", at=NOW)
-    found = await ledger.read(endings, plan=plan)
 
-    assert [(one.row, one.now) for one in found] == [("a", "rendering")]
-    assert "not cancelled yet" in found[0].why
-    # It is marked, and settled by the run that is at work or a later one.
-    assert (exit_status(found), released(found)) == (5, Decimal(0))
-    assert (await stage.row("b")).state == "planned"
-    assert (await stage.account()).cancel_requested_at is None
+@pytest.mark.parametrize(("known", "gone"), LEFT)
+async def test_what_a_run_had_approved_itself_is_cancelled_with_it(ledger: Ledger, known, gone):
+    stage = await Stage.set(ledger, *(brief(row, topic=row) for row in "abc"))
+    await stage.quote("a")
+    await stage.approve("b")
+    await stage.approve("c")
+    at = cast(Context, SimpleNamespace(ledger=ledger, clock=lambda: NOW))
+    run = Run(options=RunOptions(sheet="s.csv"), at=at, **known)
+    run.campaign = stage.campaign
 
+    assert await cancel_approved(run) == (len(gone) or None)
 
-@pytest.mark.parametrize(
-    ("ask", "words"),
-    [
-        (WHOLE.but(campaign="autumn"), 'there is no campaign "autumn" in the ledger'),
-        (WHOLE.but(rows=("a", "x", "y")), 'campaign spring has no row "x", "y"'),
-    ],
-)
-async def test_what_is_not_there_cancels_nothing(
-    ledger: Ledger, ask: RunOptions, words: str
-) -> None:
-    stage = await Stage.set(ledger, brief("a"))
-    with pytest.raises(NotHere, match=words):
-        await ledger.write(cancel, ask=ask, by="Ann", at=NOW)
-    assert (await stage.row()).state == "planned"
+    before: dict[str, State] = {"a": "quoted", "b": "approved", "c": "approved"}
+    now = {row.row: row.state for row in await stage.rows()}
+    assert now == {**before, **dict.fromkeys(gone, "cancelled")}

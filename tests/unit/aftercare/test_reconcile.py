@@ -1,4 +1,4 @@
-"""What counts as a difference, and what is done about it: no service, a real ledger."""
+"""What counts as a difference or as damage, and what is done about it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import pytest
 from callsheet.tasks.aftercare.findings import Finding, Repair, Repairs
 from callsheet.tasks.aftercare.reconcile import KnownVideo, compare
 from callsheet.tasks.aftercare.repairs import correct_ledger
-from callsheet.tasks.aftercare.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.ledger.values import CampaignRow, State
 from callsheet.tasks.runtime.errors import Parked, SpendRefused
 from callsheet.tasks.service import Video
-from callsheet.tasks.values.briefs import CREATE, DIRECT, digest_of, idempotency_key
-from tests.campaigns import CAMPAIGN, NOW, Stage, a_row, brief, sums
+from tests.campaigns import CAMPAIGN, NOW, VIDEO, Stage, a_row, brief, sums
 from tests.leasing import acquire_lease
 
 
@@ -25,9 +23,7 @@ def video(status: str = "completed", charged: int | None = None, **raw: object) 
     return Video(id="vid_1", status=status, poll_after=None, charged=cost, raw=raw)
 
 
-def found(
-    row: CampaignRow, seen: Video | None, *, ready: bool = False, by_hand: bool = False
-) -> list[tuple[str, Repair | None]]:
+def found(row: CampaignRow, seen: Video | None, *, ready: bool = False, by_hand: bool = False):
     assert row.take is not None
     known = KnownVideo(campaign=CAMPAIGN, row=row, take=row.take, by_hand=by_hand)
     return [(one.verdict, one.repair) for one in compare(known, seen, ready=ready)]
@@ -37,23 +33,21 @@ def with_take(row: CampaignRow, **own: object) -> CampaignRow:
     return replace(row, take=replace(row.take, **own))
 
 
-@pytest.mark.parametrize("state", ["stalled", "held"])
-@pytest.mark.parametrize(
-    ("status", "ready", "verdict"),
-    [
-        ("generating", False, "rendering"),
-        ("completed", True, "undelivered"),
-        ("odd", True, "undelivered"),
-        ("failed", False, "ended"),
-    ],
-)
-def test_a_row_that_rests_is_taken_up_again(state, status: str, ready: bool, verdict: str) -> None:
-    assert found(a_row(state), video(status), ready=ready) == [(verdict, "fetch")]
+#: States of a row, what the service says, whether its video is there; the verdict and what is done.
+FOUND: list[tuple[tuple[State, ...], str, bool, str, Repair | None]] = [
+    (("stalled", "held"), "generating", False, "rendering", "fetch"),
+    (("stalled", "held"), "completed", True, "undelivered", "fetch"),
+    (("stalled", "held"), "odd", True, "undelivered", "fetch"),
+    (("stalled", "held"), "failed", False, "ended", "fetch"),
+    # What was given up is left to a person.
+    (("failed", "cancelled", "retired"), "completed", True, "undelivered", None),
+]
 
 
-@pytest.mark.parametrize("state", ["failed", "cancelled", "retired"])
-def test_a_row_that_was_given_up_is_left_to_a_person(state) -> None:
-    assert found(a_row(state), video(), ready=True) == [("undelivered", None)]
+@pytest.mark.parametrize(("states", "status", "ready", "verdict", "repair"), FOUND)
+def test_a_row_that_rests_is_taken_up_again(states, status, ready, verdict, repair):
+    for state in states:
+        assert found(a_row(state), video(status), ready=ready) == [(verdict, repair)]
 
 
 def test_what_a_run_is_doing_is_no_difference() -> None:
@@ -61,10 +55,8 @@ def test_what_a_run_is_doing_is_no_difference() -> None:
     assert found(a_row("stalled"), video("odd")) == []
     delivered = with_take(a_row("delivered"), delivered_at=NOW, charged=Decimal(12))
     assert found(delivered, video("completed", charged=12)) == []
-
-
-def test_a_video_that_is_gone_is_never_set_right_by_itself() -> None:
-    for row in (a_row("stalled"), with_take(a_row("delivered"), delivered_at=NOW)):
+    # A video that is gone is never set right by itself.
+    for row in (a_row("stalled"), delivered):
         assert found(row, None) == [("gone", None)]
 
 
@@ -91,37 +83,6 @@ def test_a_charge_is_compared_once_both_have_told_one() -> None:
     assert found(row, video(charged=15), by_hand=True) == [("charge", None)]
     assert found(row, video("generating", charged=15)) == [("changed", None)]
     assert found(row, video()) == []
-
-
-def test_keys_tell_whose_a_video_is() -> None:
-    row = a_row("planned")
-    take = replace(row.take, digest="older")
-    derived = {**keys_of_rows([row], [(row, take)]), **keys_of_briefs({"fall": [brief("b")]})}
-
-    def key(campaign: str, name: str, digest: str, nth: int) -> str:
-        return idempotency_key(
-            campaign=campaign, row=name, operation=CREATE, digest=digest, nth=nth
-        )
-
-    keys = [key("spring", "a", "older", 2), key("fall", "b", brief("b").digest, 1), "cs1_nobodys"]
-    videos = [replace(video(idempotency_key=k), id=f"vid_{n}") for n, k in enumerate(keys)]
-    videos += [video(idempotency_key="theirs"), video()]
-    lost, others = find_unrecorded(videos, frozenset(), derived, None)
-    assert [one.owner for one in lost] == [
-        ("spring", "a"), ("fall", "b"), (None, None),
-    ]  # fmt: skip
-    assert others == 2
-    only, others = find_unrecorded(videos, frozenset(), derived, CAMPAIGN)
-    assert [(one.owner[1], others) for one in only] == [("a", 4)]
-    assert find_unrecorded(videos, frozenset(keys), derived, None) == ([], 5)
-
-
-def test_a_video_typed_by_hand_is_not_a_lost_one() -> None:
-    asked = {"tool": "explainer", "duration_seconds": 5, "start_generation": True}
-    digest = digest_of(CREATE, asked)
-    key = idempotency_key(campaign=DIRECT, row=digest, operation=CREATE, digest=digest, nth=2)
-    ready = video(idempotency_key=key, **asked, language="en", aspect_ratio="9:16", title=None)
-    assert find_unrecorded([ready], frozenset(), {}, None) == ([], 1)
 
 
 def change(repair: Repair, row: CampaignRow, **own) -> Finding:
@@ -158,10 +119,7 @@ async def test_a_charge_is_booked_once_and_the_account_follows(ledger: Ledger) -
 
 async def test_a_row_that_has_moved_on_is_left_alone(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief(), brief("b"))
-    stalled, uncertain = (
-        await stage.in_state("stalled"),
-        await stage.in_state("uncertain", "b"),
-    )
+    stalled, uncertain = (await stage.in_state("stalled"), await stage.in_state("uncertain", "b"))
     fetch = change("fetch", stalled)
     adopt = change("adopt", uncertain, video_id="vid_9")
     assert await settled(stage, fetch, adopt) == [True, True]
@@ -176,3 +134,32 @@ async def test_nothing_is_settled_while_a_run_is_at_work(ledger: Ledger, stage: 
     with pytest.raises(Parked):
         await settled(stage, change("fetch", row))
     assert (await stage.row()).state == "stalled"
+
+
+ROW = a_row("delivered")
+assert ROW.take is not None
+FILE = Finding(row=ROW, take=ROW.take, kind="mp4", file=VIDEO, verdict="missing")
+
+
+def audit(*verdicts, **own) -> Repairs:
+    found = [replace(FILE, verdict=verdict, **own) for verdict in verdicts if verdict != "intact"]
+    return Repairs(campaign=CAMPAIGN, findings=found, files=len(verdicts))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "status"),
+    [
+        ((), 0), (("intact", "intact"), 0), (("intact", "missing"), 3), (("changed",), 3),
+        (("unplayable",), 3), (("wanting",), 3), (("missing", "unknown"), 5), (("bare",), 0),
+    ],
+)  # fmt: skip
+def test_what_could_not_be_looked_at_is_neither_whole_nor_lost(verdicts, status: int) -> None:
+    assert audit(*verdicts).exit_status == status
+
+
+def test_what_was_repaired_is_sound_again_and_still_told() -> None:
+    found = audit("missing", "changed", "intact", done="fetched again")
+    assert found.exit_status == 0
+    assert found.counts() == {"total": 3, "intact": 1, "missing": 1, "changed": 1, "repaired": 2}
+    repaired = [one["repaired"] for one in found.as_files(quick=False)["problems"]]
+    assert repaired == ["fetched again"] * 2

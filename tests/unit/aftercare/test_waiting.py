@@ -40,10 +40,6 @@ async def cancelled(stage: Stage) -> None:
     await stage.write(ask_to_cancel, stage.campaign, only=["b"], at=NOW)
 
 
-async def priced_later(stage: Stage) -> None:
-    await stage.quote("c")
-
-
 async def planned(stage: Stage) -> Plan:
     """Plan what waits, as the commands and flows do."""
     return await stage.ledger.read(plan_waiting, ask=RunOptions(campaign="spring"))
@@ -66,10 +62,6 @@ async def stage(ledger: Ledger) -> Stage:
     return stage
 
 
-async def test_what_is_priced_later_is_not_approved(stage: Stage) -> None:
-    assert await approved(stage, priced_later) == {"a", "b"}
-
-
 @pytest.mark.parametrize(
     ("meanwhile", "words"),
     [
@@ -79,17 +71,13 @@ async def test_what_is_priced_later_is_not_approved(stage: Stage) -> None:
         (another_sheet, "was given another sheet"),
     ],
 )
-async def test_nothing_is_approved_once_something_changed(
-    stage: Stage, meanwhile: Callable[[Stage], Awaitable[None]], words: str
-) -> None:
+async def test_nothing_is_approved_once_something_changed(stage: Stage, meanwhile, words):
     with pytest.raises(MovedOn, match=words):
         await approved(stage, meanwhile)
     assert "approved" not in {row.state for row in await stage.rows()}
 
 
-async def test_what_another_campaign_has_paid_for_is_shown_before_it_is_approved(
-    stage: Stage,
-) -> None:
+async def test_what_another_campaign_has_paid_for_is_shown_before_it_is_approved(stage: Stage):
     async def approved_elsewhere(stage: Stage) -> None:
         other = await Stage.set(stage.ledger, brief("a", topic="a"), name="autumn")
         await other.approve("a")
@@ -103,23 +91,27 @@ async def test_what_another_campaign_has_paid_for_is_shown_before_it_is_approved
     assert (await planned(stage)).elsewhere == ()
 
 
-async def test_a_row_that_is_switched_off_does_not_wait(stage: Stage) -> None:
-    off = replace(brief("b", topic="b"), enabled=False)
-    await stage.sync(brief("a", topic="a"), off, brief("c", topic="c"))
+def at_prices(plan: Plan, *prices: int) -> Plan:
+    lines = zip(plan.lines, prices, strict=True)
+    return replace(plan, lines=tuple(one._replace(priced=Decimal(n)) for one, n in lines))
 
-    assert (await planned(stage)).named("make") == ["a"]
+
+async def approve_plan(stage: Stage, plan: Plan) -> None:
+    await stage.write(approve, plan, WAITING, by="Ann", at=NOW)
 
 
 async def test_a_row_without_a_price_is_approved_at_the_one_that_was_shown(stage: Stage) -> None:
+    """And one that is switched off does not wait."""
     await stage.quote("b", None)
     plan = await planned(stage)
     assert [line.priced for line in plan.lines] == [12, None]
-    lines = tuple(line._replace(priced=Decimal(13 - n)) for n, line in enumerate(plan.lines, 0))
     with pytest.raises(MovedOn, match="a: 13 credits then, 12 credits now"):
-        await stage.write(approve, replace(plan, lines=lines), WAITING, by="Ann", at=NOW)
-    lines = tuple(line._replace(priced=Decimal(12)) for line in plan.lines)
-    await stage.write(approve, replace(plan, lines=lines), WAITING, by="Ann", at=NOW)
-    assert [row.approved for row in await stage.rows()] == [12, 12, None]
+        await approve_plan(stage, at_prices(plan, 13, 12))
+    await stage.quote("c")
+    await approve_plan(stage, at_prices(plan, 12, 12))
+    assert [row.approved for row in await stage.rows()] == [12, 12, None], "c was priced later"
+    await stage.sync(*(replace(brief(row, topic=row), enabled=row != "c") for row in "abc"))
+    assert (await planned(stage)).named("make") == []
 
 
 async def on_hold(stage: Stage, price: int | None = 12) -> None:
@@ -132,14 +124,11 @@ async def on_hold(stage: Stage, price: int | None = 12) -> None:
 
 
 @pytest.mark.parametrize("price", [12, None])
-async def test_the_first_video_is_kept_with_the_rows_that_waited_for_it(
-    stage: Stage, price: int | None
-) -> None:
+async def test_the_first_video_is_kept_with_the_rows_that_waited_for_it(stage: Stage, price):
     await on_hold(stage, price)
     plan = await planned(stage)
     assert [(line.row, line.why) for line in plan.lines] == [("b", "waits for the test video a")]
-    lines = tuple(line._replace(priced=Decimal(12)) for line in plan.lines)
-    await stage.write(approve, replace(plan, lines=lines), WAITING, by="Ann", at=NOW)
+    await approve_plan(stage, at_prices(plan, 12))
     said = await stage.ledger.read(last_reviews, campaign_id=stage.campaign.id)
     assert [(one.verdict, one.by) for one in said.values()] == [("keep", "Ann")]
     assert ((await stage.row("b")).state, (await stage.row("b")).approved) == ("approved", 12)
@@ -151,13 +140,12 @@ async def test_rows_wait_on_where_the_first_video_was_rejected_meanwhile(stage: 
     take = (await stage.row("a")).take
     await stage.write(review, take.id, "reject", reason="voice", by="Bob", at=NOW)
     with pytest.raises(MovedOn, match="b: it no longer waits for approval"):
-        await stage.write(approve, plan, WAITING, by="Ann", at=NOW)
+        await approve_plan(stage, plan)
     assert (await stage.row("b")).state == "held"
 
 
 async def test_a_row_on_hold_is_not_approved_at_another_price_than_its_own(stage: Stage) -> None:
     await on_hold(stage)
     plan = await planned(stage)
-    lines = tuple(line._replace(priced=Decimal(11)) for line in plan.lines)
     with pytest.raises(MovedOn, match="b: 11 credits then, 12 credits now"):
-        await stage.write(approve, replace(plan, lines=lines), WAITING, by="Ann", at=NOW)
+        await approve_plan(stage, at_prices(plan, 11))

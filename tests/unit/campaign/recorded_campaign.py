@@ -16,6 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from callsheet.tasks.ledger import schema
 from callsheet.tasks.ledger.decisions import approve_retakes
 from callsheet.tasks.ledger.deletions import mark_deleted
 from callsheet.tasks.ledger.deliveries import (
@@ -28,14 +29,6 @@ from callsheet.tasks.ledger.deliveries import (
 from callsheet.tasks.ledger.earlier_takes import EarlierTake, keep_earlier, refuse_to_pay
 from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.reviews import review
-from callsheet.tasks.ledger.schema import (
-    REVIEWED,
-    campaigns,
-    earlier_takes,
-    events,
-    rows,
-    takes,
-)
 from callsheet.tasks.ledger.takes import accept, open_take, settle
 from callsheet.tasks.ledger.values import STATES, State
 from callsheet.tasks.values.briefs import Brief
@@ -228,11 +221,11 @@ async def fall_behind(stage: Stage) -> None:
 
 _SAID = (
     select(
-        takes.c.id.label("take_id"), takes.c.review.label("verdict"),
-        takes.c.review_reason.label("reason"), takes.c.review_note.label("note"),
-        takes.c.reviewed_by.label("by"), takes.c.reviewed_at.label("at"),
+        schema.takes.c.id.label("take_id"), schema.takes.c.review.label("verdict"),
+        schema.takes.c.review_reason.label("reason"), schema.takes.c.review_note.label("note"),
+        schema.takes.c.reviewed_by.label("by"), schema.takes.c.reviewed_at.label("at"),
     )
-    .where(REVIEWED)
+    .where(schema.REVIEWED)
     .subquery()
 )  # fmt: skip
 
@@ -240,13 +233,13 @@ _SAID = (
 def snapshot(connection: Connection) -> dict[str, Any]:
     """What a ledger knows, but for the numbers of lines."""
     return {
-        "account": _lines(connection, campaigns, ("name", "reserved", "charged")),
+        "account": _lines(connection, schema.campaigns, ("name", "reserved", "charged")),
         "rows": _lines(
-            connection, rows,
+            connection, schema.rows,
             ("row", "state", "reason", "operation", "digest", "nth", "quoted", "first_id"),
         ),
         "takes": _lines(
-            connection, takes,
+            connection, schema.takes,
             ("row_id", "number", "nth", "key", "digest", "quoted", "reserved", "charged",
              "video_id", "intended_at", "accepted_at", "refused_at", "ready_at", "delivered_at",
              "abandoned_at", "checks", "found_at", "deleted_at", "deleted_by", "body"),
@@ -256,16 +249,16 @@ def snapshot(connection: Connection) -> dict[str, Any]:
             connection, _SAID, ("take_id", "verdict", "reason", "note", "by", "at")
         ),
         "earlier": _lines(
-            connection, earlier_takes,
+            connection, schema.earlier_takes,
             ("row", "digest", "nth", "sent_at", "video_id", "line", "noted_at", "refused_at",
              "why"),
         ),
-        "events": _lines(connection, events, ("kind", "old", "new", "words")),
+        "events": _lines(connection, schema.events, ("kind", "old", "new", "words")),
     }  # fmt: skip
 
 
 def _deliveries(connection: Connection) -> list[dict[str, Any]]:
-    keys = dict(connection.execute(select(takes.c.id, takes.c.key)).tuples().all())
+    keys = dict(connection.execute(select(schema.takes.c.id, schema.takes.c.key)).tuples().all())
     found = [
         {"take_id": keys[take], "kind": file.kind, "uri": file.uri, "sha256": file.sha256,
          "bytes": file.bytes}
@@ -276,8 +269,8 @@ def _deliveries(connection: Connection) -> list[dict[str, Any]]:
 
 
 def _lines(connection: Connection, table: Any, names: Sequence[str]) -> list[Mapping[str, Any]]:
-    named = dict(connection.execute(select(rows.c.id, rows.c.row)).tuples().all())
-    taken = dict(connection.execute(select(takes.c.id, takes.c.key)).tuples().all())
+    named = dict(connection.execute(select(schema.rows.c.id, schema.rows.c.row)).tuples().all())
+    taken = dict(connection.execute(select(schema.takes.c.id, schema.takes.c.key)).tuples().all())
     found = connection.execute(select(*(table.c[name] for name in names))).mappings()
     lines = [
         {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -53,9 +52,7 @@ def video(video_id: str, title: str | None = "Tea", seconds: int = 8, **more: An
         ([row("a"), row("b", language="en")], [video("vid_1", language="de")], {"a": "vid_1"}),
     ],
 )  # fmt: skip
-def test_a_row_has_the_only_video_with_its_title_and_length(
-    rows: list[Brief], videos: list[Video], found: dict[str, str]
-) -> None:
+def test_a_row_has_the_only_video_with_its_title_and_length(rows, videos, found):
     outcomes = match(rows, videos)
 
     assert outcomes.keys() == found.keys()
@@ -79,19 +76,6 @@ async def adopted(stage: Stage, plan: Plan) -> None:
     await stage.ledger.write(change)
 
 
-@pytest.mark.parametrize("state", ["planned", "quoted", "approved", "held"])
-async def test_an_adopted_take_costs_nothing_and_is_rendering(ledger: Ledger, state: Any) -> None:
-    stage = await Stage.set(ledger, brief("a"), budget=100)
-    before = await stage.in_state(state)
-
-    await adopted(stage, plan_of(stage, before.digest))
-
-    after, account = await stage.row(), await stage.account()
-    assert (after.state, after.quoted) == ("rendering", 0)
-    assert (after.take.video_id, after.take.charged, after.take.adopted) == ("vid_x", 0, True)
-    assert (account.charged, account.reserved) == (Decimal(0), Decimal(0))
-
-
 async def test_a_video_of_another_row_is_never_adopted(ledger: Ledger) -> None:
     other = await Stage.set(ledger, brief("a"), name="autumn")
     await other.rendering()
@@ -104,9 +88,7 @@ async def test_a_video_of_another_row_is_never_adopted(ledger: Ledger) -> None:
     assert (await stage.row()).take is None
 
 
-async def test_of_two_that_adopt_a_video_at_once_one_is_refused(
-    ledger: Ledger, made_address: str
-) -> None:
+async def test_of_two_that_adopt_a_video_at_once_one_is_refused(ledger: Ledger, made_address: str):
     spring, autumn = [await Stage.set(ledger, brief("a"), name=n) for n in ("spring", "autumn")]
     first, second = [plan_of(one, (await one.row()).digest) for one in (spring, autumn)]
     adopting, other_ended = threading.Event(), threading.Event()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from decimal import Decimal
@@ -23,20 +23,12 @@ from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
 from callsheet.tasks.ledger.database import ledger_url, make_engine
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.plans import find_plan
-from callsheet.tasks.ledger.reviews import kept_rows, review
+from callsheet.tasks.ledger.reviews import review
 from callsheet.tasks.ledger.values import State
-from callsheet.tasks.runtime.errors import (
-    BadInput,
-    MovedOn,
-    OverBudget,
-    SpendRefused,
-    VideoKept,
-)
+from callsheet.tasks.runtime.errors import MovedOn, OverBudget, SpendRefused
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import Quote
 from tests.campaigns import NOW, Stage, brief
-
-Meanwhile = Callable[[Stage], Awaitable[object]]
 
 
 async def plan_of_retake(stage: Stage, *rows: str, **asked: Any) -> Plan:
@@ -72,22 +64,15 @@ async def cancelled(stage: Stage) -> None:
     await stage.write(ask_to_cancel, stage.campaign, only=None, at=NOW)
 
 
-async def retaken(stage: Stage) -> None:
-    await approved(stage, await plan_of_retake(stage))
-
-
 @pytest.mark.parametrize(
     ("meanwhile", "refusal", "words"),
     [
         (edited, MovedOn, "a: the row was edited"),
         (keep, MovedOn, "a: its video is kept now"),
-        (retaken, MovedOn, "a: it is approved now"),
         (cancelled, SpendRefused, "campaign spring was cancelled meanwhile"),
     ],
 )
-async def test_nothing_is_approved_once_something_changed(
-    ledger: Ledger, meanwhile: Meanwhile, refusal: type[SpendRefused], words: str
-) -> None:
+async def test_nothing_is_approved_once_something_changed(ledger, meanwhile, refusal, words):
     stage = await Stage.set(ledger, brief(), brief("b", "Milk"))
     await stage.delivered()
     await stage.delivered("b")
@@ -126,9 +111,7 @@ class Prices:
     [{"state": "failed"}, {"digest": "0" * 64}, {"nth": 2}, {"take": 3}, {"row": "gone"}],
     ids=str,
 )
-async def test_a_plan_that_shows_another_row_is_not_approved(
-    stage: Stage, changed: dict[str, Any]
-) -> None:
+async def test_a_plan_that_shows_another_row_is_not_approved(stage: Stage, changed: dict[str, Any]):
     await stage.delivered()
     plan = await plan_of_retake(stage)
     lines = tuple(line._replace(**changed) for line in plan.lines)
@@ -140,9 +123,7 @@ async def test_a_plan_that_shows_another_row_is_not_approved(
 
 
 @pytest.mark.parametrize("state", ["planned", "approved", "submitting", "rendering", "retired"])
-async def test_what_is_not_over_is_not_taken_again_whatever_a_plan_says(
-    stage: Stage, state: State
-) -> None:
+async def test_what_is_not_over_is_not_taken_again_whatever_a_plan_says(stage: Stage, state: State):
     await stage.in_state(state)
     plan = await plan_of_retake(stage, saved_plan=True)
     assert [line.action for line in plan.lines] != ["retake"]
@@ -152,31 +133,6 @@ async def test_what_is_not_over_is_not_taken_again_whatever_a_plan_says(
         await approved(stage, replace(plan, lines=lines))
 
     assert await states(stage) == {"a": state}
-
-
-async def test_a_kept_video_is_taken_again_only_where_that_was_said(
-    ledger: Ledger, stage: Stage
-) -> None:
-    row = await stage.delivered()
-    await keep(stage)
-    with pytest.raises(VideoKept, match="its video is kept; nothing was spent"):
-        await plan_of_retake(stage)
-    await approved(stage, await plan_of_retake(stage, even_kept=True))
-    assert await ledger.read(kept_rows, campaign_id=stage.campaign.id) == {row.id}
-    assert await stage.open(await stage.row()) is not None
-    assert await ledger.read(kept_rows, campaign_id=stage.campaign.id) == frozenset()
-
-
-async def test_a_row_that_left_a_stored_plan_is_named_and_not_refused(ledger: Ledger) -> None:
-    stage = await Stage.set(ledger, brief(), brief("b", "Milk"))
-    await stage.delivered()
-    await stage.rendering("b")
-    with pytest.raises(BadInput, match="b cannot be taken again, it is rendering"):
-        await plan_of_retake(stage, "a", "b")
-    plan = await plan_of_retake(stage, "a", "b", saved_plan=True)
-    assert {line.row: line.action for line in plan.lines} == {"a": "retake", "b": "none"}
-    await approved(stage, plan)
-    assert await states(stage) == {"a": "approved", "b": "rendering"}
 
 
 async def test_approved_rows_count_toward_the_budget_before_they_begin(ledger: Ledger) -> None:
@@ -253,14 +209,3 @@ async def test_who_keeps_a_video_and_who_has_it_made_again_wait_for_each_other(
     with pytest.raises(MovedOn, match="a: its video is kept now"):
         await again
     assert await states(stage) == {"a": "delivered"}
-
-
-@pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
-async def test_two_approvals_at_once_count_each_other(ledger: Ledger) -> None:
-    stage = await Stage.set(ledger, brief(), brief("b", "Milk"), budget=40)
-    await stage.delivered()
-    await stage.delivered("b")
-    both = [await plan_of_retake(stage, row) for row in "ab"]
-    ends = await asyncio.gather(*map(partial(approved, stage), both), return_exceptions=True)
-    assert {type(end) for end in ends} == {OverBudget, Plan}
-    assert sorted((await states(stage)).values()) == ["approved", "delivered"]

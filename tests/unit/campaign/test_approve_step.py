@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from decimal import Decimal
@@ -19,7 +19,7 @@ from callsheet.tasks.campaign.approve import approve
 from callsheet.tasks.campaign.lease import lease_campaign
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import plan_sheet, priced
-from callsheet.tasks.campaign.run import Run, open_run
+from callsheet.tasks.campaign.run import open_run
 from callsheet.tasks.campaign.sheet_verb import sheet_verb, with_present_rows
 from callsheet.tasks.campaign.steps import approve_step
 from callsheet.tasks.campaign.values import Plan, PlanLine
@@ -99,9 +99,7 @@ CHANGES = {
 
 
 @asynccontextmanager
-async def asked(
-    stage: Stage, address: str, folder: Path, meanwhile: Meanwhile | None = None
-) -> AsyncIterator[Run]:
+async def asked(stage: Stage, address: str, folder: Path, meanwhile: Meanwhile | None = None):
     """Open a run of two priced rows that asks a person, while something else happens."""
     happens = None if meanwhile is None else partial(meanwhile, stage)
     (folder / "spring.csv").write_text(simple_sheet(2))
@@ -189,9 +187,7 @@ async def test_of_two_approvals_at_once_the_second_one_sees_the_first(
     assert (await other.row("a")).state == "quoted"
 
 
-async def test_a_row_that_the_plan_does_not_show_is_not_approved(
-    stage: Stage, made_address: str, tmp_path: Path
-):
+async def test_a_row_that_the_plan_does_not_show_is_not_approved(stage, made_address, tmp_path):
     async with asked(stage, made_address, tmp_path) as run:
         await stage.sync(A, B, brief("c", "Milk"))
         await stage.quote("c")
@@ -199,9 +195,7 @@ async def test_a_row_that_the_plan_does_not_show_is_not_approved(
     assert {row.row: row.state for row in await stage.rows()}["c"] == "quoted"
 
 
-async def test_a_run_that_was_interrupted_approves_nothing(
-    stage: Stage, made_address: str, tmp_path: Path
-):
+async def test_a_run_that_was_interrupted_approves_nothing(stage, made_address, tmp_path):
     async with asked(stage, made_address, tmp_path) as run:
         run.interrupted = "cancelled on Prefect's page"
         with pytest.raises(SpendRefused, match="cancelled on Prefect's page; nothing was spent"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from decimal import Decimal
 from typing import Any, cast
 
@@ -14,7 +13,6 @@ from callsheet.tasks.campaign.quotes import KEPT, TROUBLED, ask_prices
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.runtime.errors import (
     BadRequest,
-    CallsheetError,
     ConfigurationError,
     Parked,
     ServerTrouble,
@@ -23,7 +21,6 @@ from callsheet.tasks.runtime.errors import (
 from callsheet.tasks.service import Quote
 from callsheet.tasks.values.briefs import Brief
 from tests.campaigns import brief
-from tests.model.virtual_time import VirtualLoop, VirtualTime
 from tests.unit.engine.test_poll import told
 
 
@@ -55,22 +52,6 @@ class Estimates:
         yield
 
 
-class SlowEstimates(Estimates):
-    """Answers after 50 ms; sending and hearing costs the caller 0.5 ms, in several steps."""
-
-    def __init__(self, time: VirtualTime) -> None:
-        super().__init__()
-        self._time = time
-
-    async def estimate(self, request: Mapping[str, Any]) -> Quote:
-        for wait, steps in ((0.05, 2), (0.0, 3)):
-            for _ in range(steps):
-                self._time.now += 0.0001
-                await asyncio.sleep(0)
-            await asyncio.sleep(wait)
-        return Quote(amount=Decimal(12), seconds=None, raw={})
-
-
 async def prices_of(service: Estimates, rows: Sequence[Brief], **options: Any) -> dict[str, Price]:
     return await ask_prices(cast(Any, service), rows, at_once=4, clock=lambda: 0.0, **options)
 
@@ -96,12 +77,6 @@ async def test_a_clip_costs_what_its_row_allows_and_is_not_asked_for():
     assert (service.asked, found["a"].amount, found["b"].amount) == ([], 5, 7)
 
 
-async def test_so_many_are_asked_for_at_once_and_no_more():
-    service = Estimates()
-    await prices_of(service, briefs(*map(str, range(100))))
-    assert (len(service.asked), service.most) == (100, 4)
-
-
 async def test_a_refusal_names_the_line_of_every_row():
     refused = BadRequest("estimate was refused (400): topic", operation="estimate", status=400)
     rows = [brief("a", line=2), brief("b", line=3)]
@@ -118,7 +93,9 @@ async def test_what_is_heard_is_kept_in_groups_and_told():
         await asyncio.sleep(0.001)
 
     rows = briefs(*map(str, range(3 * KEPT)))
-    await prices_of(Estimates(), rows, keep=keep, tell=lambda *of: heard.append(of))
+    service = Estimates()
+    await prices_of(service, rows, keep=keep, tell=lambda *of: heard.append(of))
+    assert (len(service.asked), service.most) == (len(rows), 4), "at once, and no more"
     assert sorted(row for group in groups for row in group) == sorted(row.row for row in rows)
     assert max(map(len, groups)) <= KEPT
     assert len(groups) < len(rows) / 4
@@ -129,9 +106,7 @@ async def test_what_is_heard_is_kept_in_groups_and_told():
     ("error", "raised"),
     [(told(Unauthenticated, 401), ConfigurationError), (told(ServerTrouble, 500), Parked)],
 )
-async def test_a_service_that_cannot_be_asked_ends_it_and_what_was_heard_is_kept(
-    error: Exception, raised: type[CallsheetError]
-):
+async def test_a_service_that_cannot_be_asked_ends_it_and_what_was_heard_is_kept(error, raised):
     kept: list[str] = []
     bad = [f"bad {n}" for n in range(TROUBLED + 1)]
 
@@ -147,23 +122,3 @@ async def test_a_service_that_cannot_be_asked_ends_it_and_what_was_heard_is_kept
         await prices_of(service, briefs("Tea", "Coffee", "bad", *map(str, range(50))), keep=keep)
     assert kept[:2] == ["r0", "r1"]
     assert len(service.asked) < 50
-
-
-async def test_a_ledger_that_cannot_be_written_ends_it():
-    async def keep(found: Sequence[tuple[Brief, Price]]) -> None:
-        raise OSError("no")
-
-    service = Estimates()
-    with pytest.raises(OSError, match="no"):
-        await prices_of(service, briefs(*map(str, range(1000))), keep=keep)
-    assert len(service.asked) < 1000
-
-
-def test_answers_that_come_at_once_do_not_keep_the_service_waiting_for_ever():
-    rows = briefs(*(f"Tea {n}" for n in range(1600)))
-    time = VirtualTime()
-    with closing(VirtualLoop(time)) as loop:
-        asking = ask_prices(cast(Any, SlowEstimates(time)), rows, at_once=16, clock=time.seconds)
-        loop.run_until_complete(asking)
-        # A hundred rounds of 50 ms; 16 x 0.5 ms longer each, if all are handled together.
-        assert 5.0 < loop.time() < 5.2

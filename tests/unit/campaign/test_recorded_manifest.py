@@ -16,7 +16,7 @@ import pytest
 
 from callsheet.tasks.campaign.recovery import recover
 from callsheet.tasks.campaign.report_files import write_manifest, write_report
-from callsheet.tasks.engine.context import Context, connect
+from callsheet.tasks.engine.context import connect
 from callsheet.tasks.runtime.settings import load_settings
 from tests.campaigns import NOW, Stage
 from tests.unit.campaign.recorded_campaign import (
@@ -49,9 +49,7 @@ class NoVideos:
 
 
 @asynccontextmanager
-async def stage_in(
-    folder: Path, *, now: float, ahead: float = 0.0
-) -> AsyncIterator[tuple[Context, Stage]]:
+async def stage_in(folder: Path, *, now: float, ahead: float = 0.0):
     environ = {**NOBODY, "CALLSHEET_STORE": str(folder / "deliveries")}
     settings = load_settings(environ=environ, folder=folder)
     async with connect(settings, clock=lambda: now) as at:

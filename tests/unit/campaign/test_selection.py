@@ -20,10 +20,7 @@ ROWS = [
     ("text", "said", "remedy"),
     [
         ("r9", 'names "r9", and there is no such row', "did you mean r09? rows that exist: "),
-        ("r09,draft-8", 'names "draft-8"', "did you mean Draft-7?"),
         ("!r9", 'names "r9"', "did you mean r09?"),
-        ("row:r09|r9", 'names "r9"', "did you mean r09?"),
-        ("zzz", 'names "zzz"', "rows that exist: Draft-7, r09"),
         ("x-*", "x-* matches no row", "rows that exist: Draft-7, r09"),
         ("tag:lauch", "tag:lauch matches no row", "did you mean launch? tags that exist: launch, "),
         ("tag:launch,cost_center:mkt-104O", "cost_center:mkt-104O matches no row", "MKT-1040?"),
@@ -40,17 +37,9 @@ def test_a_selection_that_cannot_be_meant_is_refused_with_what_exists(text, said
     assert remedy in (caught.value.remedy or "")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        None,
-        "tag:launch",
-        "tag:lau*",
-        "!tag:lauch",
-        "state:failed",
-        "r09,state:failed",
-        "r09,review:keep",
-    ],
-)
+POSSIBLE = (None, "tag:launch", "tag:lau*", "!tag:lauch", "r09,state:failed", "r09,review:keep")
+
+
+@pytest.mark.parametrize("text", POSSIBLE)
 def test_what_matches_no_row_only_at_the_moment_is_not_refused(text):
     check_selection(RowFilter.parse(text), ROWS)

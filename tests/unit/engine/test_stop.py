@@ -3,112 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Any, cast
 
 import pytest
 from sqlalchemy import Connection
 
-from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.engine import Engine
-from callsheet.tasks.engine.evidence import Baseline
 from callsheet.tasks.ledger.service_state import unsettled_calls
 from callsheet.tasks.ledger.values import CampaignRow
-from callsheet.tasks.runtime.errors import (
-    Conflict,
-    LedgerError,
-    NotFound,
-    RunStopped,
-    ServerTrouble,
-    ServiceError,
-)
-from callsheet.tasks.runtime.settings import load_settings
-from callsheet.tasks.service import Created, Gate, SignedUrl, Video
+from callsheet.tasks.runtime.errors import LedgerError, NotFound, RunStopped
+from callsheet.tasks.service import Video
 from tests.campaigns import NOW, Stage, brief
-from tests.model.plain_ledger import PlainLedger
-from tests.model.virtual_time import Fuse, VirtualTime, run_virtually
+from tests.model.virtual_time import run_virtually
+from tests.unit.engine.play import DEADLINE, TROUBLE, Play, Service
 
-DEADLINE = 600.0
-TROUBLE = ServerTrouble("500", operation="get", status=500)
-
-
-class Service:
-    """Renders that never end; some cannot be asked for, and a paid call takes its time."""
-
-    def __init__(
-        self, *, sick: Collection[str] = (), listing: ServiceError | None = None, takes: float = 0
-    ) -> None:
-        self._sick, self._listing, self._takes = sick, listing, takes
-        self.gate = Gate()
-
-    async def get(self, video_id: str) -> Video:
-        if video_id in self._sick:
-            raise TROUBLE
-        return Video(id=video_id, status="generating", poll_after=None, charged=None)
-
-    async def download(self, video_id: str) -> SignedUrl:
-        raise Conflict("409", operation="download", status=409)
-
-    async def list_videos(self) -> AsyncIterator[Video]:
-        if self._listing is not None:
-            raise self._listing
-        yield Video(id="vid_of_somebody", status="completed", poll_after=None, charged=None)
-
-    async def templates(self) -> list[object]:
-        if self._listing is not None:
-            raise self._listing
-        return []
-
-    async def make(self, operation: str, body: bytes, *, key: str | None) -> Created:
-        await asyncio.sleep(self._takes)
-        return Created(video_id="vid_new", status="generating", poll_after=None)
-
-
-class Play:
-    """A campaign on a virtual clock: an engine, and what becomes of it."""
-
-    def __init__(self, service: Service) -> None:
-        self.time = VirtualTime(NOW)
-        self.ledger = cast(Any, PlainLedger(Fuse()))
-        self.at = Context(
-            settings=load_settings(environ={"CALLSHEET_DEADLINE": f"{DEADLINE:.0f}s"}),
-            ledger=self.ledger,
-            service=cast(Any, service),
-            store=cast(Any, None),
-            fetcher=cast(Any, None),
-            baseline=Baseline(self.ledger, cast(Any, service), "studio"),
-            clock=self.time.seconds,
-        )
-
-    async def render(self, *names: str, hinted: bool) -> tuple[Engine, list[CampaignRow]]:
-        """Carry rows that are rendering until they are settled or the run stops."""
-        stage = await Stage.set(self.ledger, *(brief(name, f"Tea {name}") for name in names))
-        rows = [await stage.rendering(name) for name in names]
-        async with Engine(stage.campaign, self.at) as engine:
-            engine.rely_on_hints(hinted)
-            await engine.process(rows)
-        return engine, await stage.rows()
+#: What has no list answers all the same.
+GONE = NotFound("404", operation="list_videos", status=404)
 
 
 @pytest.mark.merge
-@pytest.mark.parametrize("names", [["a"], ["a", "b", "c"]])
-def test_one_sick_video_is_the_trouble_of_its_row_and_parks_no_run(names: list[str]) -> None:
-    play = Play(Service(sick={"vid_a"}))
-    engine, rows = run_virtually(play.render(*names, hinted=True), play.time)
+@pytest.mark.parametrize(("sick", "listing"), [({"vid_a"}, None), ({"vid_a", "vid_b"}, GONE)])
+def test_sick_videos_are_the_trouble_of_their_rows_while_the_service_answers_at_all(sick, listing):
+    play = Play(Service(sick=sick, listing=listing))
+    engine, rows = run_virtually(play.render("a", "b", hinted=True), play.time)
     assert engine.parked_because is None
     assert {row.state for row in rows} == {"stalled"}
     assert "500" in str(rows[0].reason)
     assert play.time.now - NOW > DEADLINE
-
-
-@pytest.mark.merge
-def test_several_sick_videos_park_no_run_while_the_service_answers_at_all() -> None:
-    gone = NotFound("404", operation="list_videos", status=404)
-    play = Play(Service(sick={"vid_a", "vid_b"}, listing=gone))
-    engine, rows = run_virtually(play.render("a", "b", hinted=False), play.time)
-    assert engine.parked_because is None
-    assert {row.state for row in rows} == {"stalled"}
 
 
 @pytest.mark.parametrize("names", [["a"], ["a", "b"]])
@@ -121,97 +43,53 @@ def test_a_service_that_answers_nobody_parks_the_run_after_two_minutes(names: li
     assert play.time.now - NOW < 300
 
 
-async def _stopped(play: Play, *, after: float, takes: float) -> tuple[str, int, float]:
-    """Stop a run of one clip; return its state, how many calls are open, and how long that took."""
-    wanted = brief("a", operation="image-to-video", max_credits=12)
-    stage = await Stage.set(play.ledger, wanted)
-    row = await stage.approve("a")
-    async with Engine(stage.campaign, play.at) as engine:
-        processing = asyncio.create_task(engine.process([row]))
-        await asyncio.sleep(after)
-        paying = engine.paying
-        engine.stop("the test is over")
-        began = play.time.now
-    await processing
-    assert paying == (["a"] if takes else [])
-    found = await play.ledger.read(unsettled_calls, organisation="studio")
-    return (await stage.row("a")).state, len(found), play.time.now - began
-
-
-@pytest.mark.merge
-def test_a_paid_call_without_a_key_is_waited_for_when_a_run_is_stopped() -> None:
-    play = Play(Service(takes=100))
-    state, unsettled, seconds = run_virtually(_stopped(play, after=1, takes=100), play.time)
-    assert (state, unsettled) == ("rendering", 0)
-    assert seconds == pytest.approx(99, abs=0.01)
-
-
-class Slow(Service):
-    async def list_videos(self) -> AsyncIterator[Video]:
-        await asyncio.sleep(3)
-        async for video in super().list_videos():
-            yield video
-
-
 def test_a_run_that_is_stopped_begins_no_paid_call_without_a_key() -> None:
+    class Slow(Service):
+        async def list_videos(self) -> AsyncIterator[Video]:
+            await asyncio.sleep(3)
+            async for video in super().list_videos():
+                yield video
+
     play = Play(Slow())
-    state, unsettled, seconds = run_virtually(_stopped(play, after=1, takes=0), play.time)
-    assert (state, unsettled) == ("approved", 0)
-    assert seconds == pytest.approx(2, abs=0.01)
+
+    async def stopped() -> CampaignRow:
+        clip = brief("a", operation="image-to-video", max_credits=12)
+        stage = await Stage.set(play.ledger, clip)
+        async with Engine(stage.campaign, play.at) as engine:
+            processing = asyncio.create_task(engine.process([await stage.approve("a")]))
+            await asyncio.sleep(1)
+            engine.stop("the test is over")
+        await processing
+        assert await play.ledger.read(unsettled_calls, organisation="studio") == []
+        return await stage.row("a")
+
+    assert run_virtually(stopped(), play.time).state == "approved"
+    assert play.time.now - NOW == pytest.approx(3, abs=0.01)
 
 
-class Unlisted(Service):
-    """Its list, and its list alone, answers with 5xx."""
-
-    def __init__(self) -> None:
-        super().__init__(listing=TROUBLE)
-
-    async def templates(self) -> list[object]:
-        return []
+WAITS = [
+    (None, "the service has not answered since 00:16:4"),
+    ("2126-01-01T08:00:00+00:00", "the service accepts no requests before 08:00:00 UTC"),
+]
 
 
-async def _of_a_clip(play: Play) -> tuple[Engine, CampaignRow]:
-    stage = await Stage.set(play.ledger, brief("a", operation="image-to-video", max_credits=12))
-    row = await stage.approve("a")
-    async with Engine(stage.campaign, play.at) as engine:
-        await engine.process([row])
-    return engine, await stage.row("a")
-
-
-def test_a_row_that_needs_a_list_which_never_comes_is_held_and_the_run_goes_on() -> None:
-    play = Play(Unlisted())
-    engine, row = run_virtually(_of_a_clip(play), play.time)
-    assert engine.parked_because is None
-    assert row.state == "held"
-    assert "not begun, 500: nothing was spent on it; run again" in str(row.reason)
-    assert play.time.now - NOW < 600
-
-
-@pytest.mark.parametrize(
-    ("closed", "words"),
-    [
-        (None, "the service has not answered since 00:16:4"),
-        ("2126-01-01T08:00:00+00:00", "the service accepts no requests before 08:00:00 UTC"),
-    ],
-)
+@pytest.mark.parametrize(("closed", "words"), WAITS)
 def test_a_run_says_what_all_its_rows_wait_for(closed: str | None, words: str) -> None:
     service = Service(sick={"vid_a"}, listing=TROUBLE)
     if closed is not None:
         service.gate.close(datetime.fromisoformat(closed))
-    play, seen = Play(service), set[str | None]()
+    play, seen = Play(service), set[str]()
 
     async def story() -> None:
         stage = await Stage.set(play.ledger, brief())
-        rows = [await stage.rendering()]
         async with Engine(stage.campaign, play.at) as engine:
-            processing = asyncio.create_task(engine.process(rows))
+            processing = asyncio.create_task(engine.process([await stage.rendering()]))
             while not processing.done():
-                seen.add(engine.snapshot().waits_for)
+                seen.add(engine.snapshot().waits_for or "")
                 await asyncio.sleep(1)
-            await processing
 
     run_virtually(story(), play.time)
-    assert any(one is not None and one.startswith(words) for one in seen), seen
+    assert any(one.startswith(words) for one in seen), seen
 
 
 def test_a_ledger_that_takes_no_intent_breaks_the_run_off_and_leaves_no_row_waiting() -> None:

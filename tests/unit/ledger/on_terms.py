@@ -15,9 +15,7 @@ from callsheet.tasks.values.briefs import frozen_body
 from tests.campaigns import NOW, Stage, key_of
 
 
-async def open_on(
-    stage: Stage, row: CampaignRow, terms: Terms | None, at: float = NOW
-) -> Take | None:
+async def open_on(stage: Stage, row: CampaignRow, terms: Terms | None, at: float = NOW):
     """Open a take of an approved row."""
     key = key_of(row)
     body = frozen_body(row.asked(), key=key)

@@ -17,25 +17,12 @@ from sqlalchemy.exc import OperationalError
 from callsheet.tasks.aftercare.approval import approve_on_board
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.stored_plans import ask_plan, replace_plan
+from callsheet.tasks.ledger import plans
 from callsheet.tasks.ledger.audit_log import acts_of, note_act
-from callsheet.tasks.ledger.campaigns import ensure_campaign, find_campaign
 from callsheet.tasks.ledger.database import ledger_url
 from callsheet.tasks.ledger.leases import run_lease
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.people import Role, allow_agent, invite_person, revoke_person
-from callsheet.tasks.ledger.plans import (
-    KeptPlan,
-    PlanKind,
-    approve_plan,
-    approved_today,
-    drop_old_plans,
-    extend_plan,
-    find_plan,
-    finish_plan,
-    plans_of,
-    plans_quoting,
-)
-from callsheet.tasks.ledger.reviews import review
 from callsheet.tasks.ledger.runs import (
     RunRow,
     claim_run,
@@ -71,37 +58,35 @@ async def ready(
     *,
     at: float = NOW,
     credits: int = 20,
-    line: Mapping[str, Any] | None = None,
+    line: Mapping[str, Any] = {},
     again: Mapping[str, Any] | None = None,
     campaign: str = "spring",
     by: str = "Ann",
     **more: Any,
-) -> KeptPlan:
+) -> plans.KeptPlan:
     """Have a plan that waits for somebody's word; it holds for a quarter of an hour.
 
     `line` is more that it says of its row, `again` the row of which it would have another take, as
     it is shown, `more` other members of its document.
     """
-    kind: PlanKind = "retake" if again else "run"
-    begun = partial(ask_plan, plan_id=plan_id, kind=kind, campaign=campaign, terms={})
-    await ledger.write(begun, by=by, at=at)
+    kind: plans.PlanKind = "retake" if again else "run"
+    named: dict[str, Any] = {"plan_id": plan_id, "campaign": campaign}
+    await ledger.write(ask_plan, **named, kind=kind, terms={}, by=by, at=at)
     first = {"row": "r1", "action": "make", "digest": row_of(campaign).digest}
     shown = {"action": "retake", **again} if again else first
-    document = {
-        "campaign": campaign,
-        "rows": [{**shown, "quoted": credits, **(line or {})}],
-        **more,
-    }
-    done = partial(finish_plan, plan_id=plan_id, campaign=campaign, document=document)
-    assert await ledger.write(done, total=Decimal(credits), expires_at=at + 900)
-    found = await ledger.read(find_plan, plan_id=plan_id)
+    rows = [{**shown, "quoted": credits, **line}]
+    named |= {"document": {"campaign": campaign, "rows": rows, **more}}
+    assert await ledger.write(
+        plans.finish_plan, **named, total=Decimal(credits), expires_at=at + 900
+    )
+    found = await ledger.read(plans.find_plan, plan_id=plan_id)
     assert found is not None
     return found
 
 
 async def approved(
     ledger: Ledger,
-    plan: KeptPlan,
+    plan: plans.KeptPlan,
     *,
     by: str = "Ann",
     role: Role = "approver",
@@ -114,7 +99,7 @@ async def approved(
     return (await approve(ledger, at=at)).id
 
 
-def approving(plan: KeptPlan, **more: Any) -> Callable[..., Awaitable[RunRow]]:
+def approving(plan: plans.KeptPlan, **more: Any) -> Callable[..., Awaitable[RunRow]]:
     """Return what approves a plan in a ledger, with its sheet where it is of one."""
     sheet = None
     if plan.kind == "run":
@@ -143,39 +128,15 @@ async def begun(ledger: Ledger, run_id: str, *, place: str = "here") -> None:
     await ledger.write(note_begun, run_id=run_id, at=NOW)
 
 
-async def test_a_plan_is_quoted_then_ready_and_expires_by_itself(ledger: Ledger):
-    plan = await ready(ledger, "p1")
-    assert (plan.state_at(NOW), plan.state_at(NOW + 900)) == ("ready", "expired")
-    assert await ledger.read(plans_quoting) == []
-    again = partial(finish_plan, plan_id="p1", campaign="other", document={}, total=Decimal(1))
-    assert not await ledger.write(again, expires_at=NOW)
-
-
 async def test_it_is_approved_once_and_again_is_the_same_run(ledger: Ledger):
     plan = await ready(ledger, "p1")
+    assert (plan.state_at(NOW), plan.state_at(NOW + 900)) == ("ready", "expired")
     runs = {await approved(ledger, plan), await approved(ledger, plan, by="Bob")}
     assert runs == {"run-p1-Ann"}
-    found = await ledger.read(find_plan, plan_id="p1")
+    found = await ledger.read(plans.find_plan, plan_id="p1")
     assert (found.state, found.approved_by, found.approved_at) == ("approved", "Ann", NOW + 1)
     acts = await ledger.read(acts_of, campaign="spring", limit=9)
-    assert [(act.act, act.by, act.rows) for act in acts] == [
-        ("approve", "Ann", 1), ("plan", "Ann", None)
-    ]  # fmt: skip
-
-
-async def test_two_who_approve_at_once_have_one_run(ledger: Ledger):
-    plan = await ready(ledger, "p1")
-    runs = await asyncio.gather(*(approved(ledger, plan, by=name) for name in ("Ann", "Bob")))
-    assert len(set(runs)) == 1
-    assert len(await ledger.read(open_runs)) == 1
-
-
-async def test_a_plan_made_before_another_was_approved_has_moved_on(ledger: Ledger):
-    one, other = await ready(ledger, "p1"), await ready(ledger, "p2")
-    await approved(ledger, one)
-    with pytest.raises(MovedOn, match="was approved by Ann meanwhile"):
-        await approved(ledger, other, by="Bob")
-    assert await ledger.read(run_for, plan_id="p2") is None
+    assert (acts[0].act, acts[0].by, acts[0].rows) == ("approve", "Ann", 1)
 
 
 async def test_rows_of_an_approved_plan_count_in_other_campaigns(ledger: Ledger):
@@ -185,9 +146,7 @@ async def test_rows_of_an_approved_plan_count_in_other_campaigns(ledger: Ledger)
         await approved(ledger, other)
 
 
-async def test_of_two_plans_that_two_processes_approve_at_once_one_stands(
-    ledger: Ledger, made_address: str
-):
+async def test_of_two_plans_that_two_processes_approve_at_once_one_stands(ledger, made_address):
     # Each is of another row: what they would change does not keep them apart.
     stage = await with_videos(ledger, 2)
     lines = [await shown(stage, row) for row in ("row-1", "row-2")]
@@ -224,45 +183,38 @@ async def test_of_two_plans_that_two_processes_approve_at_once_one_stands(
             await first
 
 
-@pytest.mark.parametrize(
-    ("now", "refusal"), [("revoked", NotApproved), ("reviewer", NotApproved), (0, AllowanceSpent)]
-)
-async def test_an_approval_reads_the_person_in_its_own_transaction(
-    ledger: Ledger, now: Any, refusal: type[Exception]
-):
+class Meanwhile:
+    """A ledger to which somebody else is faster whenever it is written to."""
+
+    def __init__(self, ledger: Ledger, happen: Callable[..., Awaitable[Any]]) -> None:
+        self.read, self._write, self._happen = ledger.read, ledger.write, happen
+
+    async def write(self, change: Any, /, **named: Any) -> Any:
+        await self._happen(**named)
+        return await self._write(change, **named)
+
+
+LOST: list[tuple[dict[str, Any] | None, type[Exception]]] = [
+    (None, NotApproved), ({"role": "reviewer"}, NotApproved), ({"allowance": 0}, AllowanceSpent)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("now", "refusal"), LOST)
+async def test_an_approval_reads_the_person_in_its_own_transaction(ledger: Ledger, now, refusal):
     """What the person was allowed when they sent the request does not count."""
     plan = await ready(ledger, "p1")
     ann = await approver(ledger, "Ann", allowance=100)
 
-    class Meanwhile:
-        """The ledger, to which someone else is faster."""
+    async def lose(**_: Any) -> None:
+        if now is None:
+            await ledger.write(revoke_person, name="Ann", by="Ada", at=NOW)
+        else:
+            await approver(ledger, "Ann", **now)
 
-        read = ledger.read
-
-        async def write(self, change: Any, /, **named: Any) -> Any:
-            if now == "revoked":
-                await ledger.write(revoke_person, name="Ann", by="Ada", at=NOW)
-            elif now == "reviewer":
-                await approver(ledger, "Ann", role="reviewer")
-            else:
-                await approver(ledger, "Ann", allowance=now)
-            return await ledger.write(change, **named)
-
-    approve = approving(plan, run_id="r", person=ann)
     with pytest.raises(refusal):
-        await approve(Meanwhile(), at=NOW + 1)
+        await approving(plan, run_id="r", person=ann)(Meanwhile(ledger, lose), at=NOW + 1)
 
     assert await ledger.read(run_for, plan_id="p1") is None
-
-
-async def test_what_was_kept_since_it_was_shown_is_not_taken_again(ledger: Ledger):
-    stage = await with_videos(ledger, 1)
-    plan = await ready(ledger, "p1", again=await shown(stage, "row-1"))
-    take = (await stage.row("row-1")).take
-    await stage.write(review, take.id, "keep", by="Rita", at=NOW)
-    with pytest.raises(MovedOn, match="row-1: its video is kept now"):
-        await approved(ledger, plan)
-    assert (await stage.row("row-1")).state == "delivered"
 
 
 async def shown(stage: Stage, name: str) -> dict[str, Any]:
@@ -284,9 +236,7 @@ async def shown(stage: Stage, name: str) -> dict[str, Any]:
     ],
 )
 @pytest.mark.parametrize("role", ["approver", "agent"])
-async def test_an_agents_allowance_covers_only_prices_of_the_service(
-    ledger: Ledger, line: dict[str, Any], roles: tuple[Role, ...], role: Role
-):
+async def test_an_agents_allowance_covers_only_prices_of_the_service(ledger, line, roles, role):
     plan = await ready(ledger, "p1", line=line, by="x")
     if role not in roles:
         with pytest.raises(AllowanceSpent, match=r"no price for rows of the plan \(r1\)"):
@@ -295,53 +245,6 @@ async def test_an_agents_allowance_covers_only_prices_of_the_service(
     # Its allowance covers it: what stops it is that the row of the sheet asks for a new video.
     with suppress(MovedOn):
         assert await approved(ledger, plan, by="x", role=role, allowance=1000)
-
-
-@pytest.mark.merge
-@pytest.mark.parametrize("role", ["approver", "agent"])
-async def test_an_allowance_covers_only_making_videos(ledger: Ledger, role: Role):
-    approve = partial(approved, ledger, by="x", role=role, allowance=1000)
-    kept = {"what": "retention", "words": "deleted after 1s", "by_settings": False}
-    for more in ({"changes": [kept]}, {"line": {"action": "adopt"}}):
-        plan = await ready(ledger, f"p1{len(str(more))}", credits=0, by="x", **more)
-        with pytest.raises(AllowanceSpent, match="covers only making videos"):
-            await approve(plan)
-    settings = {"changes": [{**kept, "by_settings": True}]}
-    await begun(ledger, await approve(await ready(ledger, "p2", by="x", **settings)))
-
-    # In a campaign that Ann began, and one that a typed command made.
-    await begun(ledger, await approved(ledger, await ready(ledger, "a1", campaign="hers")))
-    await ledger.write(ensure_campaign, name="typed", sheet="s.csv", sheet_digest="0", at=NOW)
-    for name, campaign in (("a2", "hers"), ("a3", "typed")):
-        plan = await ready(ledger, name, at=NOW + 2, campaign=campaign, by="x")
-        if role == "approver":
-            assert await approve(plan, at=NOW + 3)
-            continue
-        with pytest.raises(AllowanceSpent, match="did not begin"):
-            await approve(plan, at=NOW + 3)
-
-
-async def test_who_was_refused_at_first_may_approve_when_the_allowance_is_enough(ledger: Ledger):
-    """The ledger has taken the sheet in by then: the campaign is there, and nobody began it."""
-    first = await ready(ledger, "p1", by="x")
-    person = await approver(ledger, "x", role="agent", allowance=1000)
-
-    class Refusing:
-        """The ledger, in which the allowance is spent in the moment before the approval."""
-
-        read = ledger.read
-
-        async def write(self, change: Any, /, **named: Any) -> Any:
-            if "run_id" in named:
-                raise AllowanceSpent("spent meanwhile")
-            return await ledger.write(change, **named)
-
-    with pytest.raises(AllowanceSpent, match="spent meanwhile"):
-        await approving(first, run_id="r1", person=person)(Refusing(), at=NOW + 1)
-    assert await ledger.read(find_campaign, name="spring") is not None
-
-    again = await ready(ledger, "p2", at=NOW + 2, by="x")
-    assert await approving(again, run_id="r2", person=person)(ledger, at=NOW + 3)
 
 
 async def test_a_ledger_that_was_restored_today_knows_of_no_allowance(ledger: Ledger):
@@ -390,41 +293,6 @@ async def test_an_agent_approves_nothing_beyond_its_allowance(ledger: Ledger, cr
     assert await ledger.read(open_runs) == []
 
 
-async def test_approvals_of_an_agent_at_once_stay_within_its_allowance(
-    ledger: Ledger, made_address: str
-):
-    agent = await allowed(ledger, 50)
-    wanted = partial(ready, ledger, by="agent:a")
-    plans = [await wanted(f"p{n}", campaign=f"c{n}") for n in range(6)]
-
-    async def approve(door: Ledger, plan: KeptPlan) -> bool:
-        try:
-            await approving(plan, run_id=f"run {plan.id}", person=agent)(door, at=NOW + 1)
-        except AllowanceSpent:
-            return False
-        return True
-
-    async with await open_ledger(made_address) as elsewhere:
-        doors = (ledger, elsewhere) * 3
-        done = await asyncio.gather(*map(approve, doors, plans))
-
-    assert sum(done) == 2
-    assert await ledger.read(approved_today, person="agent:a", at=NOW) == 40
-
-
-async def test_a_plan_that_was_replaced_leads_to_the_one_in_its_place(ledger: Ledger):
-    plan = await ready(ledger, "p1")
-    change = partial(replace_plan, old=plan, terms={}, words="r1: edited since", by="Ann", at=NOW)
-    assert await ledger.write(change, plan_id="p2") == "p2"
-    assert await ledger.write(change, plan_id="p3") == "p2"
-    old = await ledger.read(find_plan, plan_id="p1")
-    assert (old.state, old.words, old.replaced_by) == ("void", "r1: edited since", "p2")
-    assert await ledger.read(plans_quoting) == ["p2"]
-    with pytest.raises(MovedOn):
-        await approved(ledger, plan)
-    assert not await ledger.write(approve_plan, plan_id="p1", terms={}, by="A", at=NOW)
-
-
 async def test_plans_that_cannot_be_approved_any_more_go_after_a_month(ledger: Ledger):
     """What a run was started for stays, and what waits or was replaced of late."""
     carried = await ready(ledger, "run")
@@ -437,28 +305,13 @@ async def test_plans_that_cannot_be_approved_any_more_go_after_a_month(ledger: L
         await ledger.write(change, at=made)
     await ready(ledger, "expired")
     await ready(ledger, "waits", at=NOW + 31 * DAY)
-    await ledger.write(extend_plan, plan_id="old0", expires_at=0)
-    await ledger.write(extend_plan, plan_id="waits", expires_at=NOW + 90 * DAY)
+    await ledger.write(plans.extend_plan, plan_id="old0", expires_at=0)
+    await ledger.write(plans.extend_plan, plan_id="waits", expires_at=NOW + 90 * DAY)
 
-    assert await ledger.write(drop_old_plans, at=NOW + 32 * DAY) == 3
+    assert await ledger.write(plans.drop_old_plans, at=NOW + 32 * DAY) == 3
 
-    left = {plan.id for plan in await ledger.read(plans_of, campaign=None, limit=20)}
+    left = {plan.id for plan in await ledger.read(plans.plans_of, campaign=None, limit=20)}
     assert left == {"run", "new0", "new1", "old2", "new2", "waits"}
-
-
-async def test_a_run_is_carried_by_one_at_a_time(ledger: Ledger):
-    run = await approved(ledger, await ready(ledger, "p1"))
-    claim = partial(claim_run, run_id=run, at=NOW, seconds=60.0)
-    assert await ledger.write(claim, place="a") is not None
-    assert await ledger.write(claim, place="b") is None
-    # Its process is known to be gone.
-    found = await ledger.write(claim, place="b", is_dead=lambda place: place == "a")
-    assert (found.place, found.token, found.leased_until is None) == ("b", 2, False)
-    ended = partial(end_run, run_id=run, exit_status=0, words=None, at=NOW)
-    assert not await ledger.write(ended, place="a")
-    assert await ledger.write(ended, place="b")
-    assert await ledger.read(open_runs) == []
-    assert await ledger.write(claim, place="c") is None
 
 
 async def test_a_run_whose_lease_lapsed_is_taken_over_and_never_before(ledger: Ledger):
@@ -488,34 +341,13 @@ def end_run_of(run: str) -> Any:
     return partial(end_run, run_id=run, exit_status=0, words=None, at=NOW)
 
 
-async def test_a_run_that_no_process_has_is_ended_by_its_monitor(ledger: Ledger):
-    run = await approved(ledger, await ready(ledger, "p1"))
-    assert await ledger.write(end_run_of(run), place=None)
-    assert await ledger.read(open_runs) == []
-
-
-async def test_a_parked_run_is_taken_up_when_it_is_due_and_an_ended_one_when_asked(ledger: Ledger):
-    run = await approved(ledger, await ready(ledger, "p1"))
-    claim = partial(claim_run, run_id=run, place="a", seconds=60.0)
-    end = partial(end_run, run_id=run, place="a", words=None, at=NOW)
-    assert await ledger.write(claim, at=NOW) is not None
-    assert not await ledger.write(run_again, run_id=run, at=NOW)
-    await ledger.write(end, exit_status=5, due_at=NOW + 60)
-    assert await ledger.write(claim, at=NOW + 59) is None
-    assert await ledger.write(claim, at=NOW + 60) is not None
-    await ledger.write(end, exit_status=3)
-    assert await ledger.write(run_again, run_id=run, at=NOW + 99)
-    found = await ledger.read(find_run, run_id=run)
-    assert (found.exit, found.due_at, found.is_over) == (3, NOW + 99, False)
-
-
 async def test_two_approvals_of_one_person_are_counted_one_after_the_other(made_database: str):
     """SQLite has one writer; on PostgreSQL the person is locked until the transaction ends."""
     other = create_engine(ledger_url(made_database))
     ann = select(people.c.id).where(people.c.name == "Ann").with_for_update(nowait=True)
 
     def is_locked(connection: Connection) -> bool:
-        approved_today(connection, "Ann", at=NOW, to_approve=True)
+        plans.approved_today(connection, "Ann", at=NOW, to_approve=True)
         try:
             with other.connect() as elsewhere:
                 elsewhere.execute(ann)

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
 
 import pytest
 
 from callsheet.tasks.ledger.cancel_requests import (
-    CancelMark,
     ask_to_cancel,
-    cancel_mark,
     cancel_requests,
     end_cancel,
     wake_stalled,
 )
-from callsheet.tasks.ledger.decisions import approve_retakes
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.values import State
-from tests.campaigns import NOW, Stage, brief
+from tests.campaigns import NOW, Stage
 
 
 async def asked(stage: Stage, *only: str) -> None:
@@ -27,87 +22,41 @@ async def asked(stage: Stage, *only: str) -> None:
     await stage.write(ask_to_cancel, stage.campaign, only=chosen, at=NOW + 1)
 
 
-@pytest.mark.parametrize("state", ["planned", "quoted", "approved", "held"])
-async def test_what_has_not_begun_is_cancelled_at_once(ledger: Ledger, stage: Stage, state: State):
-    row = await stage.in_state(state)
-    await asked(stage)
-    assert (await stage.row()).state == "cancelled"
-    found = await ledger.read(cancel_requests, campaign_id=stage.campaign.id)
-    assert found.cancelled == {row.id}
-    # An engine that still thinks it approved cannot begin it.
-    assert await stage.open(replace(row, state="approved")) is None
-
-
-@pytest.mark.parametrize("state", ["submitting", "rendering", "stalled"])
-async def test_what_is_under_way_is_marked_once(stage: Stage, state: State):
-    await stage.in_state(state)
-    await asked(stage)
-    await asked(stage)
-    row = await stage.row()
-    assert (row.state, row.take.cancel_requested_at) == (state, NOW + 1)
-    assert [event.kind for event in await stage.events()].count("cancel") == 1
-    assert await stage.write(wake_stalled, [row], at=NOW) == (state == "stalled")
-
-
-#: A state, and the one after a cancelling that leaves alone what has begun.
-UNBEGUN: list[tuple[State, State]] = [
-    ("approved", "cancelled"),
-    ("held", "cancelled"),
-    ("submitting", "submitting"),
-    ("rendering", "rendering"),
-    ("stalled", "stalled"),
+#: A state, the one after a request to cancel, and whether its take is marked then.
+ASKED: list[tuple[State, State, bool]] = [
+    *((state, "cancelled", False) for state in ("planned", "quoted", "approved", "held")),
+    *((state, state, True) for state in ("submitting", "rendering", "stalled")),
+    *((state, state, False) for state in ("ready", "delivered", "failed", "rejected", "uncertain")),
 ]
 
 
-@pytest.mark.parametrize(("state", "then"), UNBEGUN)
-async def test_what_has_begun_goes_on_unless_that_is_meant(stage: Stage, state: State, then: State):
-    await stage.in_state(state)
-    await stage.write(ask_to_cancel, stage.campaign, only={"a"}, at=NOW + 1, begun=False)
+@pytest.mark.parametrize("begun", [True, False])
+@pytest.mark.parametrize(("state", "then", "marked"), ASKED)
+async def test_what_has_not_begun_is_cancelled_and_what_is_under_way_marked_once(
+    ledger: Ledger, stage: Stage, state: State, then: State, marked: bool, begun: bool
+):
+    """What has begun goes on unless that is meant; what is made or over is left."""
+    before = await stage.in_state(state)
+    for _ in "twice":
+        await stage.write(ask_to_cancel, stage.campaign, only={"a"}, at=NOW + 1, begun=begun)
     row = await stage.row()
     assert row.state == then
-    assert row.take is None or row.take.cancel_requested_at is None
-
-
-@pytest.mark.parametrize("state", ["ready", "delivered", "failed", "rejected", "uncertain"])
-async def test_what_is_made_or_over_is_left(stage: Stage, state: State):
-    await stage.in_state(state)
-    await asked(stage)
-    row = await stage.row()
-    assert (row.state, row.take.cancel_requested_at) == (state, None)
+    assert (row.take and row.take.cancel_requested_at) == (NOW + 1 if marked and begun else None)
+    kinds = [event.kind for event in await stage.events()]
+    assert kinds.count("cancel") == (marked and begun)
+    if then == "cancelled":
+        found = await ledger.read(cancel_requests, campaign_id=stage.campaign.id)
+        assert found.cancelled == {row.id}
+        # An engine that still thinks it approved cannot begin it.
+        assert await stage.open(replace(before, state="approved")) is None
+    elif marked and begun:
+        assert await stage.write(wake_stalled, [row], at=NOW) == (state == "stalled")
 
 
 async def test_a_paid_video_that_could_not_be_delivered_is_kept(stage: Stage):
     await stage.moved(await stage.in_state("ready"), "held", "the disk is full")
     await asked(stage)
     assert (await stage.row()).state == "held"
-
-
-async def test_a_mark_changes_with_every_request_and_with_nothing_else(ledger: Ledger):
-    stage = await Stage.set(ledger, brief("a"), brief("b", topic="Milk"), brief("c", topic="Rum"))
-
-    async def mark() -> CancelMark:
-        return await ledger.read(cancel_mark, campaign_id=stage.campaign.id)
-
-    marks = [await mark()]
-    row = await stage.rendering("a")
-    assert await mark() == marks[0]
-    for name in "ab":
-        await asked(stage, name)
-        marks.append(await mark())
-        await asked(stage, name)
-        assert await mark() == marks[-1]
-    await stage.quote("c")
-    assert await mark() == marks[-1]
-    assert len(set(marks)) == 3
-    found = await ledger.read(cancel_requests, campaign_id=stage.campaign.id)
-    assert found.takes == {row.id: row.take.id}
-
-
-async def test_only_the_rows_that_are_named(ledger: Ledger):
-    stage = await Stage.set(ledger, brief("a"), brief("b", topic="Milk"))
-    await asked(stage, "b")
-    assert [row.state for row in await stage.rows()] == ["planned", "cancelled"]
-    assert (await stage.account()).cancel_requested_at is None
 
 
 async def test_an_approval_ends_an_older_request_and_not_a_newer_one(stage: Stage):
@@ -117,12 +66,3 @@ async def test_an_approval_ends_an_older_request_and_not_a_newer_one(stage: Stag
     assert (await stage.account()).cancel_requested_at == NOW + 1
     assert await stage.write(end_cancel, await stage.account())
     assert (await stage.account()).cancel_requested_at is None
-
-
-async def test_another_take_that_is_not_wanted_leaves_the_video_delivered(stage: Stage):
-    delivered = await stage.in_state("delivered")
-    again = [Quoted(delivered, Decimal(30))]
-    await stage.write(approve_retakes, again, by="Alice", because=None, at=NOW)
-    await asked(stage)
-    row = await stage.row()
-    assert (row.state, row.nth, row.quoted) == ("delivered", 1, 12)

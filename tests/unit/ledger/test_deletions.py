@@ -7,18 +7,10 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from callsheet.tasks.ledger.deletions import (
-    OldVideo,
-    deletion_of,
-    intend_deletion,
-    is_shared_file,
-    old_videos,
-    record_deleted_files,
-    record_deletion,
-)
+from callsheet.tasks.ledger import deletions
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.schema import takes
-from callsheet.tasks.ledger.service_state import CallOutcome, close_call, open_call
+from callsheet.tasks.ledger.service_state import close_call, open_call
 from tests.campaigns import NOW, VIDEO, Stage, brief
 
 
@@ -27,32 +19,17 @@ async def stage(ledger: Ledger) -> Stage:
     return await Stage.set(ledger, *(brief(row, topic=row) for row in "abc"))
 
 
-async def old(stage: Stage, before: float | None = None, **own: Any) -> dict[str, OldVideo]:
+async def old(stage: Stage, before: float | None = None, **own: Any):
     return {
         one.row.row: one
         for one in await stage.ledger.read(
-            old_videos, campaign_id=stage.campaign.id, before=before, **own
+            deletions.old_videos, campaign_id=stage.campaign.id, before=before, **own
         )
     }
 
 
-async def may(stage: Stage, one: OldVideo, **own: Any) -> bool:
-    return bool(await stage.write(intend_deletion, one, words="soon", at=NOW, **own))
-
-
-async def test_rows_that_left_and_what_was_delivered_long_ago_are_found(stage: Stage) -> None:
-    for row in "ab":
-        await stage.delivered(row)
-    await stage.rendering("c")
-
-    assert await old(stage) == {}
-    assert set(await old(stage, NOW)) == {"a", "b"}
-    assert await old(stage, NOW - 1) == {}
-    await stage.sync(brief("a", topic="a"))
-    assert set(await old(stage)) == {"b"}
-    assert set(await old(stage, retired=False)) == set()
-    # What is under way has not left yet.
-    assert (await stage.row("c")).state == "rendering"
+async def may(stage: Stage, one: deletions.OldVideo, **own: Any) -> bool:
+    return bool(await stage.write(deletions.intend_deletion, one, words="soon", at=NOW, **own))
 
 
 async def test_a_deletion_is_recorded_once_and_nothing_is_lost(stage: Stage) -> None:
@@ -61,16 +38,16 @@ async def test_a_deletion_is_recorded_once_and_nothing_is_lost(stage: Stage) -> 
     one = (await old(stage))["a"]
 
     assert await may(stage, one)
-    await stage.write(record_deletion, one, by="Ann", words="gone", at=NOW)
+    await stage.write(deletions.record_deletion, one, by="Ann", words="gone", at=NOW)
 
     assert not await may(stage, one)
     # The store still has its files, which may be deleted too.
     (again,) = (await old(stage)).values()
     assert again.take.deletion.endswith("by Ann")
     assert (again.take.charged, again.take.stands) == (before.take.charged, True)
-    assert await stage.ledger.read(deletion_of, video_id="vid_a") == again.take.deletion
+    assert await stage.ledger.read(deletions.deletion_of, video_id="vid_a") == again.take.deletion
     assert [e.words for e in await stage.events("a") if e.kind == "prune"] == ["soon", "gone"]
-    await stage.write(record_deleted_files, again, kinds=["mp4"], words="files", at=NOW)
+    await stage.write(deletions.record_deleted_files, again, kinds=["mp4"], words="files", at=NOW)
     assert await old(stage) == {}
     await stage.sync(*(brief(row, topic=row) for row in "abc"))
     row = await stage.row("a")
@@ -85,7 +62,7 @@ async def test_what_is_not_stored_is_deleted_only_if_that_is_said(stage: Stage) 
 
     assert not await may(stage, one)
     assert await may(stage, one, undelivered=True)
-    await stage.write(record_deletion, one, by="Ann", words="gone", at=NOW)
+    await stage.write(deletions.record_deletion, one, by="Ann", words="gone", at=NOW)
 
     assert await old(stage) == {}
     await stage.sync(*(brief(row, topic=row) for row in "abc"))
@@ -103,9 +80,7 @@ async def test_what_is_not_stored_is_deleted_only_if_that_is_said(stage: Stage) 
         (NOW + 1, "refused", None),
     ],
 )
-async def test_a_video_that_a_paid_call_has_changed_since_is_kept(
-    stage: Stage, opened: float, outcome: CallOutcome | None, needed: str | None
-) -> None:
+async def test_a_video_that_a_paid_call_has_changed_since_is_kept(stage, opened, outcome, needed):
     await stage.delivered("a")
     call = {"organisation": "us", "operation": "voice", "body": b"", "target": "vid_a"}
     number = await stage.write(open_call, **call, at=opened)
@@ -142,4 +117,4 @@ async def test_a_video_that_rows_share_is_kept(stage: Stage) -> None:
     said = f"it is also the video of row b of {stage.campaign.name}"
     assert (await old(stage))["a"].kept == said
     assert not await may(stage, one)
-    assert await stage.ledger.read(is_shared_file, uri=VIDEO.uri, old=one)
+    assert await stage.ledger.read(deletions.is_shared_file, uri=VIDEO.uri, old=one)

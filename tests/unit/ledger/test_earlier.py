@@ -8,17 +8,8 @@ from typing import Any
 
 import pytest
 
+from callsheet.tasks.ledger import earlier_takes
 from callsheet.tasks.ledger.decisions import approve_retakes
-from callsheet.tasks.ledger.earlier_takes import (
-    EarlierTake,
-    allow_to_pay,
-    earlier_of,
-    keep_earlier,
-    refuse_to_pay,
-    refused_rows,
-    restore_count,
-    unpaid_rows,
-)
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import Quoted
 from tests.campaigns import NOW, Stage, brief
@@ -29,18 +20,18 @@ async def stage(ledger: Ledger) -> Stage:
     return await Stage.set(ledger, *(brief(row, topic=row) for row in "abc"))
 
 
-async def earlier(stage: Stage, row: str = "a", **own: Any) -> EarlierTake:
+async def earlier(stage: Stage, row: str = "a", **own: Any) -> earlier_takes.EarlierTake:
     digest = (await stage.row(row)).digest
-    found = EarlierTake(row=row, digest=digest, nth=1, sent_at=1.0, why="it was sent")
+    found = earlier_takes.EarlierTake(row=row, digest=digest, nth=1, sent_at=1.0, why="it was sent")
     return replace(found, **own)
 
 
-async def refuse(stage: Stage, *found: EarlierTake) -> None:
-    await stage.write(refuse_to_pay, stage.campaign.id, found, at=NOW)
+async def refuse(stage: Stage, *found: earlier_takes.EarlierTake) -> None:
+    await stage.write(earlier_takes.refuse_to_pay, stage.campaign.id, found, at=NOW)
 
 
 async def refused(stage: Stage) -> set[str]:
-    return set(await stage.ledger.read(refused_rows, campaign_id=stage.campaign.id))
+    return set(await stage.ledger.read(earlier_takes.refused_rows, campaign_id=stage.campaign.id))
 
 
 async def test_a_refused_row_is_on_hold_and_no_intent_is_written_for_it(stage: Stage) -> None:
@@ -60,7 +51,7 @@ async def test_a_refused_row_is_on_hold_and_no_intent_is_written_for_it(stage: S
 
 async def test_a_retake_uses_no_key_that_another_ledger_has_used_up(stage: Stage) -> None:
     """Nor is it a way around a refusal."""
-    await stage.write(restore_count, await stage.row("a"), nth=3)
+    await stage.write(earlier_takes.restore_count, await stage.row("a"), nth=3)
     await refuse(stage, await earlier(stage, nth=3))
     wanted = [Quoted(await stage.row("a"), Decimal(12))]
     await stage.write(approve_retakes, wanted, by="Ann", because=None, at=NOW)
@@ -71,32 +62,15 @@ async def test_a_retake_uses_no_key_that_another_ledger_has_used_up(stage: Stage
     assert (await stage.row("a")).state == "held"
 
 
-@pytest.mark.parametrize(
-    ("own", "found"),
-    [
-        ({}, {"a"}),
-        ({"nth": 0}, {"a"}),
-        ({"nth": 2}, set()),
-        ({"digest": "of another brief"}, set()),
-        ({"row": "gone"}, set()),
-    ],
-)
-async def test_a_refusal_is_about_one_attempt_at_one_brief(
-    stage: Stage, own: dict[str, Any], found: set[str]
-) -> None:
-    await refuse(stage, replace(await earlier(stage), **own))
-
-    assert await refused(stage) == found
-
-
 async def test_a_person_lets_it_be_paid_for_and_is_not_asked_again(stage: Stage) -> None:
     one = await earlier(stage)
     await refuse(stage, one)
-    await stage.write(allow_to_pay, stage.campaign.id, ["a", "b"], by="Ann", at=NOW)
+    await stage.write(earlier_takes.allow_to_pay, stage.campaign.id, ["a", "b"], by="Ann", at=NOW)
     await refuse(stage, one)
-    await stage.write(keep_earlier, stage.campaign.id, [one], at=NOW)
+    await stage.write(earlier_takes.keep_earlier, stage.campaign.id, [one], at=NOW)
 
-    assert await refused(stage) == set()
+    await refuse(stage, replace(one, nth=2), replace(one, digest="of another"))
+    assert await refused(stage) == set(), "a refusal is about one attempt at one brief"
     said = [event.words for event in await stage.events("a") if event.kind == "pay-again"]
     assert said == ["may be paid for a second time: Ann"]
 
@@ -105,17 +79,8 @@ async def test_only_takes_that_this_ledger_does_not_have_are_remembered(stage: S
     await stage.delivered("a")
     known = [await earlier(stage, row) for row in "ab"]
     known.append(await earlier(stage, "a", nth=2))
-    known.append(EarlierTake(row="gone", digest="d", sent_at=1.0))
-    await stage.write(keep_earlier, stage.campaign.id, known, at=NOW)
+    known.append(earlier_takes.EarlierTake(row="gone", digest="d", sent_at=1.0))
+    await stage.write(earlier_takes.keep_earlier, stage.campaign.id, known, at=NOW)
 
-    found = await stage.ledger.read(earlier_of, campaign_id=stage.campaign.id)
+    found = await stage.ledger.read(earlier_takes.earlier_of, campaign_id=stage.campaign.id)
     assert {(one.row, one.nth) for one in found} == {("b", 1), ("a", 2), ("gone", 0)}
-
-
-async def test_rows_that_could_be_paid_for_are_those_without_a_take(stage: Stage) -> None:
-    await stage.delivered("a")
-    await stage.approve("b")
-    await stage.moved(await stage.row("c"), "held", reason="too dear")
-
-    found = await stage.ledger.read(unpaid_rows, campaign_id=stage.campaign.id)
-    assert [row.row for row in found] == ["b", "c"]

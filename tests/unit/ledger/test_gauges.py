@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.ledger.gauges import MOST, RECENT, Gauging, LedgerGauges, keeping_counts
+from callsheet.tasks.ledger.gauges import RECENT, Gauging, LedgerGauges, keeping_counts
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.runtime.telemetry import Measures
-from tests.campaigns import NOW as CREATED
-from tests.campaigns import Stage, brief
-from tests.statements import statements
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0
+OLD = NOW - RECENT - HOUR
 _CAMPAIGN = """INSERT INTO campaigns (id, name, budget, reserved, charged, created_at)
     VALUES (?, ?, ?, ?, ?, ?)"""
 _ROW = """INSERT INTO rows (campaign_id, row, position, line, state, since, operation, request,
@@ -38,6 +33,7 @@ class Kept:
 
     def __post_init__(self) -> None:
         self.gauging = Gauging(lambda: self.now)
+        self.look()
 
     def do(self, statement: str, *values: object) -> None:
         with closing(sqlite3.connect(self.file)) as connection, connection:
@@ -58,47 +54,21 @@ class Kept:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Kept:
-    found = Kept(tmp_path / "ledger.db")
-    found.look()
-    return found
-
-
-def test_an_empty_ledger_tells_of_itself_alone(kept: Kept) -> None:
-    found = kept.look()
-
-    assert (found.campaigns, found.accounts, found.nights, found.counts) == ([], [], [], {})
-    assert (found.heard_at, found.backup_at) == (None, None)
-    assert found.size > 10_000
-
-
-def test_a_campaign_tells_its_rows_credits_and_the_oldest_under_way(kept: Kept) -> None:
-    kept.campaign(1, last=NOW)
-    for number, (state, since) in enumerate(
-        [("delivered", 5.0), ("rendering", NOW - HOUR), ("ready", NOW - 60), ("failed", 7.0)]
-    ):
-        kept.do(_ROW, 1, f"r{number}", state, since, 2_000_000)
-
-    (found,) = kept.look().campaigns
-    assert found.rows == {"delivered": 1, "failed": 1, "ready": 1, "rendering": 1}
-    assert (found.quoted, found.reserved, found.charged, found.budget) == (8, 6, 24, 50)
-    assert found.under_way_since == NOW - HOUR
+    return Kept(tmp_path / "ledger.db")
 
 
 @pytest.mark.parametrize(
     ("row", "last", "told"),
     [
         ("delivered", NOW - HOUR, True),
-        ("delivered", NOW - RECENT - HOUR, False),
-        ("cancelled", NOW - RECENT - HOUR, False),
-        ("failed", NOW - RECENT - HOUR, True),
-        ("approved", NOW - RECENT - HOUR, True),
-        (None, NOW - RECENT - HOUR, False),
-        (None, NOW, True),
+        ("delivered", OLD, False),
+        ("cancelled", OLD, False),
+        ("failed", OLD, True),
+        ("approved", OLD, True),
+        (None, OLD, False),
     ],
 )
-def test_campaigns_with_open_rows_and_those_of_late_are_told_of(
-    kept: Kept, row: str | None, last: float, told: bool
-) -> None:
+def test_campaigns_with_open_rows_and_those_of_late_are_told_of(kept: Kept, row, last, told):
     kept.campaign(1, created=last, last=last)
     if row:
         kept.do(_ROW, 1, "r1", row, last, None)
@@ -106,49 +76,18 @@ def test_campaigns_with_open_rows_and_those_of_late_are_told_of(
     assert bool(kept.look().campaigns) is told
 
 
-@pytest.mark.merge
-def test_no_more_than_so_many_campaigns_are_told_of(kept: Kept) -> None:
-    for number in range(1, MOST + 4):
-        kept.campaign(number, last=NOW)
-    # An old one with a row that needs somebody comes before all that is done.
-    kept.do(_ROW, 1, "r1", "failed", 1.0, None)
-
-    names = [one.name for one in kept.look().campaigns]
-    assert len(names) == MOST
-    assert names[:2] == ["c1", f"c{MOST + 3}"]
-
-
-def test_a_campaign_is_counted_anew_only_when_something_has_happened_in_it(kept: Kept) -> None:
-    kept.campaign(1, last=NOW)
-    kept.do(_ROW, 1, "r1", "delivered", 1.0, None)
-    kept.look()
-    kept.do(_ROW, 1, "r2", "delivered", 1.0, None)
-    kept.now += HOUR
-    assert kept.look().campaigns[0].rows == {"delivered": 1}
-
-    kept.do(_EVENT, 1, kept.now)
-    assert kept.look().campaigns[0].rows == {"delivered": 2}
-
-
-def test_counting_rests_for_nineteen_times_as_long_as_it_took(kept: Kept) -> None:
-    kept.campaign(1, last=NOW)
-    kept.do(_ROW, 1, "r1", "delivered", 1.0, None)
-    kept.look()
-    kept.do(_ROW, 1, "r2", "delivered", 1.0, None)
-    kept.do(_EVENT, 1, NOW)
-
-    assert kept.look().campaigns[0].rows == {"delivered": 1}, "the clock stands still"
-
-
 def test_accounts_nights_backup_and_hints_are_told(kept: Kept) -> None:
     account = "INSERT INTO accounts (kind, name, budget, reserved, charged) VALUES (?, ?, ?, ?, ?)"
-    kept.do(account, "day", "2027-01-15", 9_000_000, 1_000_000, 3_000_000)
-    kept.do(account, "day", "2027-01-14", 9_000_000, 0, 0)
-    kept.do(account, "month", "2027-01", 90_000_000, 0, 4_000_000)
-    kept.do(account, "month", "2026-12", 90_000_000, 0, 0)
-    kept.do(account, "cost_center", "sales", 7_000_000, 0, 7_000_000)
-    kept.do(account, "cost_center", "none", None, 0, 7_000_000)
-    kept.do(account, "run", "x", 7_000_000, 0, 0)
+    for kind, name, budget, reserved, charged in (
+        ("day", "2027-01-15", 9_000_000, 1_000_000, 3_000_000),
+        ("day", "2027-01-14", 9_000_000, 0, 0),
+        ("month", "2027-01", 90_000_000, 0, 4_000_000),
+        ("month", "2026-12", 90_000_000, 0, 0),
+        ("cost_center", "sales", 7_000_000, 0, 7_000_000),
+        ("cost_center", "none", None, 0, 7_000_000),
+        ("run", "x", 7_000_000, 0, 0),
+    ):
+        kept.do(account, kind, name, budget, reserved, charged)
     night = """INSERT INTO nights (inbox, date, zone, begun_at, ended_at, exit)
         VALUES (?, ?, 'UTC', 1, ?, ?)"""
     kept.do(night, "in", "2027-01-13", NOW - 30 * HOUR, 3)
@@ -186,51 +125,3 @@ async def test_what_is_counted_is_added_up_in_the_ledger(ledger: Ledger) -> None
         ("deliveries", "120"): 2,
         ("delivery_seconds", ""): 200,
     }
-
-
-async def test_what_could_not_be_kept_waits() -> None:
-    counts = Measures()
-    counts.add("polls", by=3)
-    taken = counts.take()
-    counts.add("polls")
-    counts.give_back(taken)
-
-    assert counts.take() == {("polls", ""): 4}
-    assert counts.take() == {}
-
-
-async def test_both_databases_tell_the_same(ledger: Ledger) -> None:
-    stage = await Stage.set(ledger, brief("a", "Tea"), brief("b", "Mate"), budget=50)
-    await stage.submitting("a")
-    (told,) = (await ledger.read(Gauging(lambda: CREATED).ask)).campaigns
-
-    assert (told.name, told.rows) == ("spring", {"planned": 1, "submitting": 1})
-    assert (told.quoted, told.reserved, told.budget) == (12, 12, 50)
-    assert told.under_way_since == CREATED
-
-
-GROWING = ("rows", "takes", "events", "hints", "deliveries")
-
-
-@pytest.fixture
-def told() -> Iterator[dict[str, int]]:
-    with statements() as found:
-        yield found
-
-
-def test_no_look_reads_a_whole_table(kept: Kept, told: dict[str, int]) -> None:
-    kept.campaign(1, last=NOW)
-    kept.do(_ROW, 1, "r1", "rendering", 1.0, None)
-    kept.look()
-    with closing(sqlite3.connect(kept.file)) as connection:
-        plans = {
-            statement: [step for *_, step in connection.execute(
-                f"EXPLAIN QUERY PLAN {statement}", [None] * count)]
-            for statement, count in told.items() if statement.startswith("SELECT")
-        }  # fmt: skip
-    scan = re.compile(rf"SCAN ({'|'.join(GROWING)})\b")
-
-    assert len(plans) >= 6
-    assert [step for steps in plans.values() for step in steps if scan.match(step)] == []
-    counted = next(steps for text, steps in plans.items() if "GROUP BY rows.state" in text)
-    assert "USING COVERING INDEX" in counted[0], "a million rows are counted without being read"

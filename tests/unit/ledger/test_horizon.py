@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert
 
 from callsheet.tasks.ledger.database import ledger_url, make_engine
 from callsheet.tasks.ledger.ledger import Ledger
@@ -34,23 +32,8 @@ def add(connection: Connection, campaign_id: int, words: str) -> None:
 
 
 async def words_between(ledger: Ledger, campaign_id: int, after: int, upto: int) -> list[str]:
-    return [
-        event.words or ""
-        for event in await ledger.read(
-            events_between, campaign_id=campaign_id, after=after, upto=upto
-        )
-    ]
-
-
-async def test_what_is_written_is_told_at_once_where_nobody_else_writes(
-    ledger: Ledger, stage: Stage
-):
-    first = await ledger.read(horizon)
-    assert first.told == first.newest > 0
-    await stage.write(add, stage.campaign.id, "a")
-    second = await ledger.read(horizon, before=first)
-    assert await words_between(ledger, stage.campaign.id, first.told, second.told) == ["a"]
-    assert await ledger.read(horizon, before=second) == second
+    named = {"campaign_id": campaign_id, "after": after, "upto": upto}
+    return [event.words or "" for event in await ledger.read(events_between, **named)]
 
 
 @pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
@@ -77,41 +60,3 @@ async def test_an_event_waits_for_one_before_it_that_is_not_committed_yet(
         assert fresh.told <= last
     known = await ledger.read(horizon, before=known)
     assert await words_between(ledger, number, last, known.told) == ["third"]
-
-
-async def test_every_event_is_told_once_and_in_order_while_many_write(
-    ledger: Ledger, stage: Stage, made_address: str
-):
-    number = stage.campaign.id
-    begin = (await ledger.read(horizon)).told
-    chance = random.Random(7)
-
-    def write(name: int) -> None:
-        engine = make_engine(ledger_url(made_address), writes=True)
-        for _ in range(15):
-            with engine.begin() as connection:
-                for _ in range(chance.randint(1, 4)):
-                    add(connection, number, str(name))
-        engine.dispose()
-
-    writers = [asyncio.create_task(asyncio.to_thread(write, n)) for n in range(4)]
-    told: list[int] = []
-    known, after = Horizon(), begin
-    while True:
-        done = all(writer.done() for writer in writers)
-        known = await ledger.read(horizon, before=known)
-        found = [
-            event.id
-            for event in await ledger.read(
-                events_between, campaign_id=number, after=after, upto=known.told, limit=500
-            )
-        ]
-        told += found
-        after = max(after, known.told)
-        if done and known.told == known.newest and not found:
-            break
-        await asyncio.sleep(0)
-    await asyncio.gather(*writers)
-    everything = select(events.c.id).where(events.c.id > begin).order_by(events.c.id)
-    assert told == list(await ledger.read(lambda c: c.scalars(everything).all()))
-    assert len(told) >= 60

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.aftercare.retake import plan_retakes
-from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.plan_document import plan_document, plan_of
-from callsheet.tasks.campaign.report import sums_of
-from callsheet.tasks.ledger.gauges import By, KeepRate, keep_rates
+from callsheet.tasks.ledger.gauges import KeepRate, keep_rates
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.reviews import review
 from tests.board.with_videos import another_take, with_videos
@@ -43,9 +38,7 @@ async def decided(ledger: Ledger) -> Stage:
         ("tool", [("", 5, 3, 2, Decimal("0.6"))]),
     ],
 )
-async def test_videos_are_counted_over_all_takes(
-    ledger: Ledger, by: By | None, found: list[tuple[str, int, int, int, Decimal | None]]
-) -> None:
+async def test_videos_are_counted_over_all_takes(ledger: Ledger, by, found):
     stage = await decided(ledger)
 
     rates = await stage.ledger.read(lambda one: keep_rates(one, stage.campaign.id, by))
@@ -62,33 +55,3 @@ def test_a_kept_video_costs_all_that_was_paid_once_all_are_decided() -> None:
 
     assert rate.each == Decimal("13.33")
     assert replace(rate, undecided=1).each is None
-
-
-@pytest.mark.parametrize(
-    ("kept", "rejected", "rate", "words"),
-    [
-        (6, 3, None, None),
-        (0, 10, None, None),
-        (10, 0, Decimal(1), None),
-        (6, 4, Decimal("0.6"), "at your keep rate of 60 % so far, about 20 credits until it is"),
-    ],
-)
-async def test_a_plan_says_what_it_costs_until_all_are_kept(
-    ledger: Ledger, kept: int, rejected: int, rate: Decimal | None, words: str | None
-) -> None:
-    stage = await with_videos(ledger, kept + rejected + 1)
-    for number in range(1, kept + rejected + 1):
-        take = (await stage.row(f"row-{number}")).take
-        assert take is not None
-        verdict = "keep" if number <= kept else "reject"
-        await stage.write(review, take.id, verdict, by="Rita", at=2.0)
-    last = f"row-{kept + rejected + 1}"
-
-    plan = await ledger.read(plan_retakes, ask=RunOptions(campaign="spring", rows=(last,)))
-    plan = replace(plan, lines=tuple(one._replace(priced=Decimal(12)) for one in plan.lines))
-
-    assert plan.keep_rate == rate
-    said = [one for one in sums_of(plan) if "keep rate" in one]
-    assert [one.startswith(words or "") for one in said] == [True] * (words is not None)
-    again = plan_of(json.loads(json.dumps(plan_document(plan))))
-    assert (again.keep_rate, again.expected) == (plan.keep_rate, plan.expected)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -15,7 +13,6 @@ from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import ensure_campaign
 from callsheet.tasks.ledger.earlier_takes import PastTake, restore_take
 from callsheet.tasks.ledger.inbox_sheets import (
-    SweptSheet,
     begin_campaign,
     end_sheet,
     see_sheets,
@@ -23,21 +20,16 @@ from callsheet.tasks.ledger.inbox_sheets import (
     sheets_under_way,
 )
 from callsheet.tasks.ledger.leases import Lease, night_lease
-from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.nightly_runs import (
     LEFT,
     KeptNight,
-    Pause,
     approve_in_night,
     claim_night,
     end_night,
     find_night,
     nights_of,
-    pause,
-    pause_of,
     renew_night,
-    resume,
-    skip_night,
 )
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.values.amounts import parse_credit_price
@@ -49,24 +41,11 @@ LAPSE = 60.0
 
 
 async def claim(
-    ledger: Ledger,
-    place: str,
-    *,
-    date: str = "2026-11-20",
-    at: float = NOW,
+    ledger: Ledger, place: str, *, date: str = "2026-11-20", inbox: str = "spring", at: float = NOW,
     dead: str | None = None,
-    inbox: str = "spring",
-) -> KeptNight | Lease:
-    return await ledger.write(
-        claim_night,
-        inbox=inbox,
-        date=date,
-        zone="UTC",
-        place=place,
-        at=at,
-        seconds=LAPSE,
-        is_dead=lambda other: other == dead,
-    )
+) -> KeptNight | Lease:  # fmt: skip
+    terms: dict[str, Any] = {"zone": "UTC", "seconds": LAPSE, "is_dead": lambda one: one == dead}
+    return await ledger.write(claim_night, inbox=inbox, date=date, place=place, at=at, **terms)
 
 
 async def claimed(ledger: Ledger, place: str, **own: Any) -> KeptNight:
@@ -97,58 +76,26 @@ async def test_a_night_is_claimed_by_one(ledger: Ledger) -> None:
     assert isinstance(other, Lease)
     assert other.owner == "one"
     assert await claimed(ledger, "one", at=NOW + 1) == one
-
-
-async def test_an_inbox_is_swept_by_one_whatever_the_date(ledger: Ledger) -> None:
-    await claim(ledger, "one")
+    # Whatever the date, and whatever the clock of the other says.
     assert isinstance(await claim(ledger, "another", date="2026-11-21"), Lease)
     assert await ledger.read(find_night, inbox="spring", date="2026-11-21") is None
-    assert (await claimed(ledger, "another", inbox="autumn")).inbox == "autumn"
-
-
-@pytest.mark.parametrize("dead", [None, "one"])
-async def test_a_sweep_that_is_over_is_taken_up(ledger: Ledger, dead: str | None) -> None:
-    before = await claimed(ledger, "one")
-    if dead is None:
-        await lapse(ledger)
-    after = await claimed(ledger, "another", dead=dead)
-    assert after.id == before.id
-    renew = partial(renew_night, inbox="spring", seconds=LAPSE)
-    assert not await ledger.write(renew, place="one")
-    assert await ledger.write(renew, place="another")
-
-
-async def test_a_clock_that_is_ahead_takes_no_sweep_over(ledger: Ledger) -> None:
-    await claim(ledger, "one")
     assert isinstance(await claim(ledger, "another", at=NOW + 3 * 3600), Lease)
+    assert (await claimed(ledger, "another", inbox="autumn")).inbox == "autumn"
 
 
 async def test_a_night_that_was_left_ends_when_a_later_one_begins(ledger: Ledger) -> None:
     left = await claimed(ledger, "one")
+    # It lapsed, and was taken up by another sweep, which may be known to be dead.
     await lapse(ledger)
-    await claimed(ledger, "another", date="2026-11-21", at=NOW + LAPSE)
+    assert (await claimed(ledger, "two")).id == left.id
+    renew = partial(renew_night, inbox="spring", seconds=LAPSE)
+    assert not await ledger.write(renew, place="one")
+    assert await ledger.write(renew, place="two")
+    await claimed(ledger, "another", date="2026-11-21", at=NOW + LAPSE, dead="two")
     found = await ledger.read(find_night, inbox="spring", date="2026-11-20")
     assert (found.ended_at, found.skipped) == (NOW + LAPSE, LEFT)
     with pytest.raises(SpendRefused, match="another nightly run has this night"):
         await approve(ledger, left, 1)
-
-
-async def test_of_many_who_claim_at_once_one_has_the_night(ledger: Ledger) -> None:
-    found = await asyncio.gather(*(claim(ledger, f"p{n}") for n in range(9)))
-    assert [type(night) for night in found].count(KeptNight) == 1
-
-
-async def test_around_midnight_an_inbox_is_claimed_by_one(made_address: str) -> None:
-    """Several programs, each of which sees another date: none of their nights is there yet."""
-    async with AsyncExitStack() as stack:
-        several = [await stack.enter_async_context(await open_ledger(made_address)) for _ in "1234"]
-        for night in range(5):
-            claims = (
-                claim(ledger, f"p{n}", date=f"2026-11-{n:02}", inbox=f"spring {night}")
-                for n, ledger in enumerate(several, 20)
-            )
-            found = await asyncio.gather(*claims)
-            assert [type(night) for night in found].count(KeptNight) == 1
 
 
 async def test_what_is_approved_counts_over_every_sweep_of_the_night(ledger: Ledger) -> None:
@@ -170,15 +117,6 @@ async def test_what_is_approved_counts_over_every_sweep_of_the_night(ledger: Led
     assert found.approved == 100
 
 
-async def test_what_is_approved_at_once_is_counted_one_after_the_other(ledger: Ledger) -> None:
-    await see(ledger, a="1")
-    night = await claimed(ledger, "one")
-    several = [approve(ledger, night, 30) for _ in range(9)]
-    found = await asyncio.gather(*several, return_exceptions=True)
-    assert sum(one is None for one in found) == 3
-    assert all(isinstance(one, SpendRefused) for one in found if one is not None)
-
-
 async def test_a_sheet_has_a_limit_of_its_own_in_each_night(ledger: Ledger) -> None:
     await see(ledger, a="1", b="1")
     night, limit = await claimed(ledger, "one"), {"per_sheet": Decimal(30)}
@@ -194,13 +132,14 @@ async def test_a_sheet_has_a_limit_of_its_own_in_each_night(ledger: Ledger) -> N
     assert found.approved == 60
 
     await ledger.write(end_night, night_id=night.id, place="one", exit_status=0, at=NOW)
+    await ledger.write(see_sheets, inbox="spring", seen={"a.csv": "2", "b.csv": "1"}, at=NOW + 5)
+    known = await ledger.read(sheets_in, inbox="spring")
+    assert [known[name].seen_at for name in ("a.csv", "b.csv")] == [NOW + 5, NOW]
     await approve(ledger, await claimed(ledger, "one", date="2026-11-21"), 30, **limit)
 
 
 @pytest.mark.parametrize(("at", "refused"), [(NOW - 1, False), (NOW, True), (NOW + 9, True)])
-async def test_after_a_restore_the_night_it_was_in_approves_nothing_more(
-    ledger: Ledger, at: float, refused: bool
-) -> None:
+async def test_after_a_restore_the_night_it_was_in_approves_nothing_more(ledger, at, refused):
     await see(ledger, a="1")
     night = await claimed(ledger, "one")
     await ledger.write(note_act, act="restore", by="Ann", at=at, words="b.db")
@@ -213,23 +152,15 @@ async def test_after_a_restore_the_night_it_was_in_approves_nothing_more(
 
 
 @pytest.mark.parametrize(("sent_at", "counts"), [(NOW - 1, False), (NOW, True)])
-async def test_what_a_lost_ledger_paid_for_in_the_night_counts(
-    ledger: Ledger, sent_at: float, counts: bool
-) -> None:
+async def test_what_a_lost_ledger_paid_for_in_the_night_counts(ledger: Ledger, sent_at, counts):
     stage = await Stage.set(ledger, brief("a"), brief("b"))
     await see(ledger, a="1", b="1")
     night = await claimed(ledger, "one")
     await begun(ledger, "a", stage.campaign.name)
     past = PastTake(
-        number=1,
-        nth=1,
-        key="cs1_past",
-        body=b"{}",
-        quoted=Decimal(40),
-        charged=None,
-        video_id="vid_past",
-        sent_at=sent_at,
-    )
+        number=1, nth=1, key="cs1_past", body=b"{}", quoted=Decimal(40), charged=None,
+        video_id="vid_past", sent_at=sent_at,
+    )  # fmt: skip
     assert await stage.write(restore_take, await stage.row("a"), past, at=NOW + 5)
     # What this ledger has begun itself is in what the night has approved.
     await stage.rendering("b", 30)
@@ -244,19 +175,7 @@ async def test_what_a_lost_ledger_paid_for_in_the_night_counts(
         await approve(ledger, night, 50, **limits)
 
 
-async def test_a_version_that_is_as_before_stands_still(ledger: Ledger) -> None:
-    await see(ledger, a="1", b="1")
-    await ledger.write(see_sheets, inbox="spring", seen={"a.csv": "2", "b.csv": "1"}, at=NOW + 5)
-    known = await ledger.read(sheets_in, inbox="spring")
-    assert [(known[name].version, known[name].seen_at) for name in ("a.csv", "b.csv")] == [
-        ("2", NOW + 5),
-        ("1", NOW),
-    ]
-
-
-async def begun(
-    ledger: Ledger, name: str, campaign: str, *, charged: int = 0, event: int = 0
-) -> SweptSheet:
+async def begun(ledger: Ledger, name: str, campaign: str, *, charged: int = 0, event: int = 0):
     """Begin a campaign of a sheet, as the ledger knows that sheet."""
     known = (await ledger.read(sheets_in, inbox="spring"))[f"{name}.csv"]
     begin = partial(begin_campaign, inbox="spring", sheet=replace(known, campaign=campaign))
@@ -282,9 +201,7 @@ async def test_what_a_sweep_noted_that_was_killed_at_a_sheet_stays(ledger: Ledge
         assert (await begun(ledger, "a", campaign, charged=50)).charged_before == noted
 
 
-async def test_a_campaign_of_a_sheet_is_known_until_nothing_of_it_is_under_way(
-    ledger: Ledger,
-) -> None:
+async def test_a_campaign_of_a_sheet_is_known_until_nothing_of_it_is_under_way(ledger: Ledger):
     """It is known before anything is spent, and whatever campaign the file has by then."""
     await see(ledger, a="1")
     for name in ("one", "other"):
@@ -300,27 +217,3 @@ async def test_a_campaign_of_a_sheet_is_known_until_nothing_of_it_is_under_way(
     await ledger.write(end_sheet, inbox="spring", sheet=present)
     assert await ledger.read(unfinished) == []
     assert last.campaign == "other"
-
-
-async def test_a_pause_ends_by_itself_or_by_a_word(ledger: Ledger) -> None:
-    asleep = partial(pause_of, inbox="spring")
-    for inbox, until in (("spring", NOW + 9), ("*", None)):
-        found = Pause(inbox=inbox, until=until, by="Alice", at=NOW)
-        await ledger.write(pause, found=[found])
-    own = await ledger.read(asleep, at=NOW + 8)
-    assert own.inbox == "spring"
-    later = await ledger.read(asleep, at=NOW + 9)
-    assert later.inbox == "*"
-    lift = partial(resume, inboxes=["*"], by="Alice", at=NOW + 8)
-    assert await ledger.write(lift) == (["*"], ["spring"])
-    assert await ledger.write(lift) == ([], ["spring"])
-    assert await ledger.read(asleep, at=NOW + 9) is None
-
-
-async def test_a_night_that_is_skipped_says_why_and_may_be_swept_yet(ledger: Ledger) -> None:
-    named = {"inbox": "spring", "date": "2026-11-20", "zone": "UTC"}
-    skip = partial(skip_night, **named, why="paused", at=NOW)
-    assert await ledger.write(skip)
-    assert not await ledger.write(skip)
-    night = await claimed(ledger, "one", at=NOW + 1)
-    assert (night.skipped, night.ended_at) == (None, None)

@@ -1,22 +1,26 @@
-"""A ledger that cannot be used says so in a sentence, before anything is spent."""
+"""A ledger that cannot be used, or is of another schema, says so before anything is spent."""
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import stat
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import psycopg
 import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy.engine import make_url
 
-from callsheet.tasks.ledger.campaigns import all_campaigns, ensure_campaign
+from callsheet.tasks.ledger.campaigns import all_campaigns, ensure_campaign, find_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.runtime.errors import LedgerError
-from tests.databases import PostgresServer
+from callsheet.tasks.ledger.maintenance import upgrade_ledger
+from callsheet.tasks.ledger.schema import FIRST, REVISION, VERSION_TABLE, metadata
+from callsheet.tasks.runtime.errors import LedgerError, LedgerNewer
+from tests.leasing import acquire_lease
 
 
 @pytest.fixture
@@ -47,33 +51,18 @@ def run(address: str, statement: str) -> None:
 
 
 async def test_only_its_owner_can_read_the_file(file: Path):
+    """And what was committed is on the disk before it is answered."""
+
+    def kept(c) -> list[object]:
+        pragmas = ("journal_mode", "synchronous", "foreign_keys")
+        return [c.exec_driver_sql(f"PRAGMA {name}").scalar() for name in pragmas]
+
     async with await open_ledger(f"sqlite:///{file}") as ledger:
         await ledger.write(write_one)
+        assert await ledger.write(kept) == ["wal", 2, 1]
         modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in file.parent.iterdir()}
     assert modes["ledger.db"] == 0o600
     assert set(modes.values()) == {0o600}
-
-
-async def test_the_folder_is_made_with_the_file(tmp_path: Path):
-    await (await open_ledger(f"sqlite:///{tmp_path}/new/folder/l.db")).aclose()
-    assert (tmp_path / "new/folder/l.db").exists()
-
-
-async def test_a_commit_is_on_the_disk_before_it_is_answered(file: Path):
-    async with await open_ledger(f"sqlite:///{file}") as ledger:
-        ask = lambda c: (  # noqa: E731
-            c.exec_driver_sql("PRAGMA journal_mode").scalar(),
-            c.exec_driver_sql("PRAGMA synchronous").scalar(),
-            c.exec_driver_sql("PRAGMA foreign_keys").scalar(),
-        )
-        assert await ledger.write(ask) == ("wal", 2, 1)
-
-
-async def test_a_ledger_opens_again_with_what_was_in_it(ledger_address: str):
-    async with await open_ledger(ledger_address) as ledger:
-        await ledger.write(write_one)
-    async with await open_ledger(ledger_address, create=False) as ledger:
-        assert len(await ledger.read(all_campaigns)) == 1
 
 
 async def test_a_missing_ledger_is_not_made_for_a_reader(ledger_address: str, file: Path):
@@ -83,11 +72,16 @@ async def test_a_missing_ledger_is_not_made_for_a_reader(ledger_address: str, fi
     assert not file.exists()
 
 
-async def test_an_empty_database_becomes_a_ledger(ledger_address: str, file: Path):
+async def test_a_database_without_tables_of_another_application_becomes_a_ledger(
+    ledger_address: str, file: Path
+):
     if ledger_address.startswith("sqlite"):
         file.touch()
+    run(ledger_address, "CREATE TABLE spatial_ref_sys (srid INTEGER)")
     async with await open_ledger(ledger_address) as ledger:
-        assert await ledger.read(all_campaigns) == []
+        await ledger.write(write_one)
+    async with await open_ledger(ledger_address, create=False) as ledger:
+        assert len(await ledger.read(all_campaigns)) == 1
 
 
 @pytest.mark.parametrize(
@@ -109,18 +103,7 @@ async def test_a_database_of_another_application_is_refused_and_left_alone(
         assert "CALLSHEET_LEDGER" in (error.remedy or "")
 
 
-async def test_a_database_with_tables_of_others_besides_is_a_place_for_a_ledger(
-    ledger_address: str,
-):
-    run(ledger_address, "CREATE TABLE spatial_ref_sys (srid INTEGER)")
-    async with await open_ledger(ledger_address) as ledger:
-        await ledger.write(write_one)
-        assert len(await ledger.read(all_campaigns)) == 1
-
-
-async def test_a_schema_of_its_own_is_a_place_beside_another_application_on_postgres(
-    postgres: PostgresServer,
-):
+async def test_a_schema_of_its_own_is_a_place_beside_another_application_on_postgres(postgres):
     address = postgres.new_database()
     run(address, "CREATE TABLE alembic_version (version_num VARCHAR(32))")
     run(address, "CREATE SCHEMA callsheet")
@@ -131,36 +114,27 @@ async def test_a_schema_of_its_own_is_a_place_beside_another_application_on_post
         assert len(await ledger.read(all_campaigns)) == 1
 
 
-async def test_a_damaged_file_is_named(file: Path):
-    file.write_bytes(b"not a database, whatever its name says" * 100)
-    error = await refusal(f"sqlite:///{file}")
-    assert "damaged or is not a ledger" in str(error)
-    assert str(file) in str(error)
-
-
 async def test_a_file_damaged_while_open_is_a_sentence_too(file: Path):
     async with await open_ledger(f"sqlite:///{file}") as ledger:
         await ledger.write(write_one)
-    data = bytearray(file.read_bytes())
-    data[4096 : len(data)] = b"\xff" * (len(data) - 4096)
-    file.write_bytes(data)
+    data = file.read_bytes()
+    file.write_bytes(data[:4096].ljust(len(data), b"\xff"))
     with pytest.raises(LedgerError, match="damaged"):
         async with await open_ledger(f"sqlite:///{file}") as ledger:
             await ledger.read(all_campaigns)
+    file.write_bytes(b"not a database, whatever its name says" * 100)
+    error = await refusal(f"sqlite:///{file}")
+    assert f"{file} is damaged or is not a ledger" in str(error)
 
 
-@pytest.mark.parametrize("place", ["/dev/null/ledger.db", "/proc/no/ledger.db"])
-async def test_a_place_that_cannot_be_written_is_named(place: str):
-    error = await refusal(f"sqlite:///{place}")
-    assert f"{place} cannot be made" in str(error)
+async def test_a_place_that_cannot_be_written_is_named(tmp_path: Path):
+    error = await refusal("sqlite:////proc/no/ledger.db")
+    assert "/proc/no/ledger.db cannot be made" in str(error)
     assert "CALLSHEET_LEDGER" in (error.remedy or "")
-
-
-async def test_a_folder_is_not_a_ledger(tmp_path: Path):
     assert "cannot be opened" in str(await refusal(f"sqlite:///{tmp_path}"))
 
 
-@pytest.mark.parametrize("name", ["what now?", "a?mode=ro", "a#b", "a%20b", "ä 日本"])
+@pytest.mark.parametrize("name", ["a?mode=ro", "a#b", "a%20b", "ä 日本"])
 async def test_a_ledger_is_in_its_folder_whatever_the_name(tmp_path: Path, name: str):
     (tmp_path / name).mkdir()
     for _ in "twice":
@@ -176,10 +150,8 @@ async def test_a_ledger_is_in_its_folder_whatever_the_name(tmp_path: Path, name:
         ("ledger.db", "not a database URL"),
         ("", "not a database URL"),
         ("mysql://h/d", "cannot live in mysql"),
-        ("sqlite://", "without a file"),
         ("sqlite://var/ledger.db", "without a file"),
         ("sqlite:///:memory:", "without a file"),
-        ("sqlite:///file::memory:?uri=true", "without a file"),
         ("sqlite:///var/ledger.db?mode=ro", "no parameters"),
     ],
 )
@@ -213,55 +185,72 @@ async def test_a_ledger_locked_by_another_program_says_so(made_address: str, req
         await ledger.write(write_one)
 
 
-async def test_a_group_waits_for_a_lock_once_and_not_once_for_each(made_ledger, tmp_path: Path):
-    address = f"sqlite:///{tmp_path / 'l.db'}"
-    (tmp_path / "l.db").write_bytes(made_ledger.read_bytes())
-    async with await open_ledger(address, lock_wait=0.3) as ledger:
-        other = sqlite3.connect(tmp_path / "l.db", isolation_level=None)
-        other.execute("BEGIN EXCLUSIVE")
-        begun = asyncio.get_running_loop().time()
-        writes = [ledger.write(write_one) for _ in range(50)]
-        ended = await asyncio.gather(*writes, return_exceptions=True)
-        assert all(isinstance(end, LedgerError) for end in ended)
-        assert asyncio.get_running_loop().time() - begun < 3
-        other.close()
+NOTED = "UPDATE callsheet_version SET version_num = '{}'"
 
 
-_OPEN = """
-import asyncio, sys
-from functools import partial
-from callsheet.tasks.ledger.campaigns import ensure_campaign
-from callsheet.tasks.ledger.ledger import open_ledger
-async def main():
-    print("ready", flush=True)
-    sys.stdin.readline()
-    async with await open_ledger(sys.argv[1]) as ledger:
-        await ledger.write(
-            partial(ensure_campaign, name="spring", sheet="s", sheet_digest="d", at=1.0))
-asyncio.run(main())
-"""
+@pytest.mark.parametrize("schema", ["9001", "10001", "1975ea83b712"])
+async def test_a_newer_ledger_is_refused(made_address: str, schema: str) -> None:
+    run(made_address, NOTED.format(schema))
+    try:
+        with pytest.raises(LedgerNewer, match=f"schema {schema}, which is newer than this") as told:
+            await open_ledger(made_address)
+        assert "upgrade Callsheet" in str(told.value.remedy)
+        with pytest.raises(LedgerNewer, match="nothing was spent"):
+            upgrade_ledger(made_address, by="Ann", at=1.0)
+    finally:
+        run(made_address, NOTED.format(REVISION))
 
 
-@pytest.mark.merge
-async def test_processes_that_make_one_ledger_at_the_same_time_all_succeed(ledger_address: str):
-    command = [sys.executable, "-c", _OPEN, ledger_address]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    programs = [subprocess.Popen(command, text=True, **pipes) for _ in range(3)]  # noqa: ASYNC220
-    for program in programs:
-        assert program.stdout.readline() == "ready\n"
-    for program in programs:
-        program.stdin.write("go\n")
-        program.stdin.flush()
-    for program in programs:
-        _, errors = program.communicate(timeout=30)
-        assert program.returncode == 0, errors
+@pytest.mark.parametrize("schema", ["0001", "0023"])
+async def test_a_ledger_from_before_the_first_release_is_refused(made_address: str, schema: str):
+    run(made_address, NOTED.format(schema))
+    try:
+        with pytest.raises(LedgerError, match=f"schema {schema}, of a Callsheet before its first"):
+            await open_ledger(made_address)
+        with pytest.raises(LedgerError, match="nothing was spent") as refused:
+            upgrade_ledger(made_address, by="Ann", at=1.0)
+    finally:
+        run(made_address, NOTED.format(REVISION))
+    assert "finish its campaigns with the version that made it" in str(refused.value.remedy)
+    assert "a new ledger with CALLSHEET_LEDGER" in str(refused.value.remedy)
+
+
+async def test_who_is_at_work_begins_nothing_after_an_upgrade_past_it(made_address: str) -> None:
+    async with await open_ledger(made_address) as ledger:
+        named = {"sheet": "s", "sheet_digest": "d", "at": 1.0}
+        campaign = await ledger.write(ensure_campaign, name="spring", **named)
+        lease = partial(acquire_lease, campaign=campaign, owner="me")
+        before = await ledger.read(find_campaign, name="spring")
+        run(made_address, NOTED.format("9002"))
+        try:
+            with pytest.raises(LedgerNewer):
+                await ledger.write(lease)
+        finally:
+            run(made_address, NOTED.format(REVISION))
+        found = await ledger.read(find_campaign, name="spring")
+        assert found == before
+        assert await ledger.write(lease) is None
+
+
+async def test_migrations_produce_the_schema(ledger_address: str):
+    def differences(connection):
+        context = MigrationContext.configure(
+            connection,
+            opts={
+                "compare_type": True,
+                "compare_server_default": True,
+                "version_table": VERSION_TABLE,
+            },
+        )
+        return compare_metadata(context, metadata)
+
     async with await open_ledger(ledger_address) as ledger:
-        assert len(await ledger.read(all_campaigns)) == 1
+        assert await ledger.read(differences) == []
 
 
-async def test_ledgers_made_at_once_in_one_process_do_not_disturb_each_other(tmp_path: Path):
-    addresses = [f"sqlite:///{tmp_path / str(n)}.db" for n in range(6)]
-    for ledger in await asyncio.gather(*map(open_ledger, addresses)):
-        await ledger.write(write_one)
-        assert len(await ledger.read(all_campaigns)) == 1
-        await ledger.aclose()
+def test_the_schema_names_the_first_migration_and_the_newest():
+    config = Config()
+    config.set_main_option("script_location", "callsheet.tasks.ledger:migrations")
+    config.set_main_option("path_separator", "os")
+    scripts = ScriptDirectory.from_config(config)
+    assert (scripts.get_bases(), scripts.get_heads()) == ([FIRST], [REVISION])

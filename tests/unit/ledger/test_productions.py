@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 
 import pytest
-from sqlalchemy import Connection, event, select
+from sqlalchemy import select
 
 from callsheet.tasks.campaign.workers import check_workers
 from callsheet.tasks.ledger.accounts import Terms
@@ -20,11 +20,9 @@ from callsheet.tasks.ledger.distributed_runs import (
     find_production,
     free_worker,
     headway_of,
-    is_left,
     leave_rows,
     rely_on_hints,
     renew_worker,
-    states_of_production,
     stop_production,
 )
 from callsheet.tasks.ledger.leases import find
@@ -33,6 +31,7 @@ from callsheet.tasks.ledger.row_selection import rows_to_process
 from callsheet.tasks.ledger.schema import rows
 from callsheet.tasks.ledger.takes import open_take
 from callsheet.tasks.runtime.errors import ConfigurationError, Parked
+from callsheet.tasks.runtime.settings import load_settings
 from tests.campaigns import NOW, Stage, brief, key_of
 from tests.leasing import acquire_lease, let_lapse, take_over
 
@@ -54,15 +53,9 @@ async def stage(ledger: Ledger) -> Stage:
 
 async def begin(stage: Stage, name: str = "1", size: int = 2, **own: object) -> Production:
     production = Production(
-        id=name,
-        campaign_id=stage.campaign.id,
-        campaign=stage.campaign.name,
-        owner=OWNER,
-        workers=2,
-        batch_size=size,
-        organisation="o",
-        store="s",
-    )
+        id=name, campaign_id=stage.campaign.id, campaign=stage.campaign.name, owner=OWNER,
+        workers=2, batch_size=size, organisation="o", store="s",
+    )  # fmt: skip
     return await stage.write(begin_production, production, **own)
 
 
@@ -71,9 +64,7 @@ async def start(stage: Stage, production: Production, seconds: float = LONG) -> 
     return await stage.write(begin_worker, production=production, seconds=seconds)
 
 
-async def claim(
-    stage: Stage, production: Production, worker: int, *, seconds: float = LONG
-) -> tuple[int, ...]:
+async def claim(stage: Stage, production: Production, worker: int, *, seconds: float = LONG):
     return await stage.write(claim_rows, production=production, worker=worker, seconds=seconds)
 
 
@@ -99,29 +90,15 @@ async def intends(stage: Stage, row: str, worker: int) -> bool:
 
 
 async def test_each_row_is_claimed_once_in_the_order_of_the_sheet(stage: Stage):
+    """What is under way goes first."""
+    await stage.open(await stage.row("d"))
     production = await begin(stage)
     one, two = [await start(stage, production) for _ in "12"]
     assert one < two
-    assert await claimed(stage, production, one) == ["a", "b"]
-    assert await claimed(stage, production, two) == ["c", "d"]
-    assert await claimed(stage, production, one) == ["e"]
+    assert await claimed(stage, production, one) == ["d"]
+    assert await claimed(stage, production, two) == ["a", "b"]
+    assert await claimed(stage, production, one) == ["c", "e"]
     assert await claimed(stage, production, two) == []
-
-
-@pytest.mark.merge
-async def test_the_fewer_rows_are_left_the_fewer_are_claimed_at_once(stage: Stage):
-    rows = [f"r{number:03}" for number in range(100)]
-    await stage.sync(*map(brief, rows))
-    for row in rows:
-        await stage.approve(row)
-    names = {row.id: row.row for row in await stage.rows()}
-    numbers = [number for number, name in names.items() if name in rows]
-    production = await begin(stage, size=40, numbers=numbers)
-    one = await start(stage, production)
-    shares = [await claimed(stage, production, one) for _ in range(6)]
-    # 100 in four shares are 25; then as few as are claimed at once.
-    assert [len(share) for share in shares] == [25, 20, 20, 20, 15, 0]
-    assert [row for share in shares for row in share] == rows
 
 
 async def test_who_claims_at_the_same_moment_gets_other_rows(stage: Stage, made_address: str):
@@ -141,23 +118,6 @@ async def test_who_claims_at_the_same_moment_gets_other_rows(stage: Stage, made_
     assert len(await one()) + len(numbers) == 5
 
 
-async def test_what_is_under_way_goes_first(stage: Stage):
-    await stage.open(await stage.row("d"))
-    production = await begin(stage)
-    one = await start(stage, production)
-    assert await claimed(stage, production, one) == ["d"]
-    assert await claimed(stage, production, one) == ["a", "b"]
-
-
-async def test_rows_that_were_not_chosen_or_are_done_are_nobodys(stage: Stage):
-    numbers = [row.id for row in await stage.rows() if row.row in ("b", "e")]
-    await stage.moved(await stage.row("e"), "held", "for a reason")
-    production = await begin(stage, numbers=numbers)
-    one = await start(stage, production)
-    assert await claimed(stage, production, one) == ["b"]
-    assert await claimed(stage, production, one) == []
-
-
 async def test_rows_of_a_lease_that_lapsed_are_somebody_elses_and_the_old_number_pays_for_nothing(
     stage: Stage,
 ):
@@ -175,20 +135,16 @@ async def test_rows_of_a_lease_that_lapsed_are_somebody_elses_and_the_old_number
     assert await intends(stage, "a", two)
 
 
-async def test_a_row_that_nobody_has_claimed_is_not_paid_for_by_a_worker(stage: Stage):
-    production = await begin(stage)
-    one = await start(stage, production)
-    assert await claim(stage, production, one)
-    assert not await intends(stage, "e", one)
-    assert not await intends(stage, "a", one + 1)
-
-
 async def test_a_lease_that_is_renewed_in_time_stays(stage: Stage):
     production = await begin(stage)
     one = await start(stage, production)
     assert await claim(stage, production, one, seconds=LAPSED)
-    # Nobody has asked for it meanwhile.
+    found = await stage.ledger.read(headway_of, production=production)
+    assert found == Headway(5, held=False, claimable=True)
+    before = (await stage.account()).lease
+    # Nobody has asked for it meanwhile; it renews the campaign in the name of its run.
     assert await renew(stage, production, one) is True
+    assert (await stage.account()).lease.until > before.until
     assert await claimed(stage, production, await start(stage, production)) == ["c", "d"]
     assert await intends(stage, "a", one)
 
@@ -211,8 +167,9 @@ async def test_a_production_that_is_stopped_or_over_gives_nothing_away(stage: St
     await stage.write(stop_production, production.id, because="enough", until=5.0)
     await stage.write(stop_production, production.id, because="later", until=6.0)
     assert await claimed(stage, production, one) == []
+    await stage.write(rely_on_hints, production.id, rely=True)
     found = await stage.ledger.read(find_production, production_id=production.id)
-    assert (found.stopped, found.stopped_until) == ("enough", 5.0)
+    assert (found.stopped, found.stopped_until, found.hinted) == ("enough", 5.0, True)
 
     other = await begin(stage, "2")
     two = await start(stage, other)
@@ -255,67 +212,13 @@ async def test_the_lease_of_a_worker_is_for_all_its_rows(stage: Stage):
     assert await stage.ledger.read(find, name=f"worker:{production.id}:{two}") is None
 
 
-async def test_workers_renew_their_campaign_in_the_name_of_their_run(stage: Stage):
-    production = await begin(stage)
-    one = await start(stage, production)
-    before = (await stage.account()).lease
-    await renew(stage, production, one)
-    after = (await stage.account()).lease
-    assert after.until > before.until
+POSTGRES, SQLITE = "postgresql://host/database", "sqlite:////var/ledger.db"
+NEEDS = [(0, POSTGRES, "not 0"), (101, POSTGRES, "from 1 to 100"), (4, SQLITE, "is a file on one")]
 
 
-async def test_headway_says_what_is_held_and_what_is_left(stage: Stage):
-    production = await begin(stage, size=3)
-    one, two = [await start(stage, production) for _ in "12"]
-
-    async def headway() -> Headway:
-        return await stage.ledger.read(headway_of, production=production)
-
-    assert await headway() == Headway(5, held=False, claimable=True)
-    resting = await claim(stage, production, one)
-    assert await headway() == Headway(5, held=True, claimable=True)
-    assert await claim(stage, production, two)
-    assert await headway() == Headway(5, held=True, claimable=False)
-    await stage.write(leave_rows, production, resting, worker=one)
-    await stage.write(free_worker, production, worker=two)
-    # What rests and could go on is for another run.
-    assert await headway() == Headway(2, held=False, claimable=True)
-    states = await stage.ledger.read(states_of_production, production=production)
-    assert states == {"approved": 2}
-    for row in await stage.rows():
-        if row.row in ("d", "e"):
-            await stage.moved(row, "held", "for a reason")
-    assert await headway() == Headway(0, held=False, claimable=False)
-    assert not await stage.ledger.read(is_left, production=production)
-
-
-async def test_rows_of_a_lapsed_lease_count_as_left_before_anybody_claims_them(stage: Stage):
-    production = await begin(stage, size=5)
-    one = await start(stage, production)
-    assert await claim(stage, production, one, seconds=LAPSED)
-    found = await stage.ledger.read(headway_of, production=production)
-    assert found == Headway(5, held=False, claimable=True)
-
-
-async def test_workers_learn_whether_webhooks_tell_of_videos(stage: Stage):
-    production = await begin(stage)
-    await stage.write(rely_on_hints, production.id, rely=True)
-    found = await stage.ledger.read(find_production, production_id=production.id)
-    assert found.hinted
-
-
-@pytest.mark.parametrize(
-    ("count", "ledger_address", "words"),
-    [
-        (0, "postgresql://host/database", "from 1 to 100, not 0"),
-        (101, "postgresql://host/database", "from 1 to 100, not 101"),
-        (4, "sqlite:////var/ledger.db", "SQLite is a file on one"),
-    ],
-)
-def test_what_workers_need_is_said(count: int, ledger_address: str, words: str):
-    from callsheet.tasks.runtime.settings import load_settings
-
-    settings = load_settings(environ={"CALLSHEET_LEDGER": ledger_address})
+@pytest.mark.parametrize(("count", "address", "words"), NEEDS)
+def test_what_workers_need_is_said(count: int, address: str, words: str):
+    settings = load_settings(environ={"CALLSHEET_LEDGER": address})
     with pytest.raises(ConfigurationError, match=words):
         check_workers(count, settings)
 
@@ -332,26 +235,3 @@ async def test_workers_take_rows_in_the_order_of_a_run_in_one_process(stage: Sta
     workers = [await start(stage, production) for _ in "12"]
     shared = [row for worker in workers for row in await claimed(stage, production, worker)]
     assert shared == alone == ["e", "c", "d", "b", "a"]
-
-
-async def test_to_claim_a_batch_no_row_is_read_that_waits_for_later(stage: Stage):
-    if stage.ledger.reader.dialect.name != "sqlite":
-        pytest.skip("SQLite says the same of three rows as of a million")
-    production = await begin(stage)
-    one = await start(stage, production)
-    asked: list[tuple[str, tuple[object, ...]]] = []
-    writer = stage.ledger._writer
-    event.listen(writer, "before_cursor_execute", lambda *of: asked.append((of[2], of[3])))
-    assert await claimed(stage, production, one) == ["a", "b"]
-
-    def plans(connection: Connection) -> list[str]:
-        found = [pair for pair in asked if pair[0].startswith("SELECT rows.id")]
-        return [
-            str(step[3])
-            for text, values in found
-            for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", values)
-        ]
-
-    steps = await stage.ledger.read(plans)
-    assert steps
-    assert all("ix_rows_claims" in step for step in steps), steps

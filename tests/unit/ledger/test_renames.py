@@ -58,9 +58,7 @@ async def test_a_second_rename_keeps_the_first_id(stage: Stage) -> None:
 
 @pytest.mark.parametrize("only", [None, Unsynced([1], ["a"])])
 @pytest.mark.parametrize("state", ["rendering", "delivered", "failed", "uncertain"])
-async def test_the_same_brief_under_a_new_id_is_the_same_row(
-    stage: Stage, state: State, only: Unsynced | None
-) -> None:
+async def test_the_same_brief_under_a_new_id_is_the_same_row(stage: Stage, state, only):
     before = await stage.in_state(state)
     sheet = [brief("n", topic="a"), brief("b", topic="b"), brief("m", topic="a")]
 
@@ -80,35 +78,7 @@ async def test_a_row_that_is_paid_for_under_its_new_id_stays(stage: Stage) -> No
     assert rows == {"a": (old.id, "retired"), "b": (new.id, "planned")}
 
 
-async def test_a_row_that_the_ledger_never_had_has_the_key_of_its_earlier_id(stage: Stage) -> None:
-    asked = brief("x", topic="x")
-
-    await stage.sync(*(brief(row, topic=row) for row in "ab"), asked)
-    key = (await stage.row("x")).key()
-    await stage.sync(*(brief(row, topic=row) for row in "ab"), replace(asked, row="y", was="gone"))
-
-    assert (await stage.row("y")).key() != key
-    assert (await stage.row("y")).first_id == "gone"
-
-
-async def test_what_is_known_of_the_earlier_id_is_known_of_the_row(stage: Stage) -> None:
-    digest = (await stage.row("a")).digest
-    one = EarlierTake(row="a", digest=digest, nth=1, sent_at=1.0)
-    await stage.write(keep_earlier, stage.campaign.id, [one], at=NOW)
-
-    await stage.sync(renamed(), brief("b", topic="b"))
-    await stage.write(keep_earlier, stage.campaign.id, [replace(one, nth=2)], at=NOW)
-
-    async def known() -> list[tuple[str, int]]:
-        found = await stage.write(earlier_of, stage.campaign.id)
-        return sorted((one.row, one.nth) for one in found)
-
-    assert await known() == [("n", 1), ("n", 2)]
-
-
-async def test_a_lost_ledger_learns_the_first_id_of_a_row_that_is_renamed_once_more(
-    stage: Stage,
-) -> None:
+async def test_a_lost_ledger_learns_the_first_id_of_a_row_that_is_renamed_once_more(stage: Stage):
     key = (await stage.row("a")).key()
     # This ledger has never had the row; the manifest has it as "n", which was "a" at first.
     await stage.sync(brief("b", topic="b"), renamed("n", "m"))

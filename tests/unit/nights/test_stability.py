@@ -7,21 +7,13 @@ from dataclasses import replace
 import pytest
 
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet
-from callsheet.tasks.nights.locations import (
-    OLD,
-    STILL,
-    SheetFile,
-    is_as_dealt,
-    is_sheet,
-    is_whole,
-    moving,
-    points_to,
-    version_dealt,
-)
+from callsheet.tasks.nights import locations
 
 NOW = 10_000.0
-FILE = SheetFile(name="a.csv", address="/a.csv", version="1", bytes=9, changed_at=NOW, beside="x")
-SEEN = SweptSheet(name="a.csv", version="1", seen_at=NOW - STILL)
+FILE = locations.SheetFile(
+    name="a.csv", address="/a.csv", version="1", bytes=9, changed_at=NOW, beside="x"
+)
+SEEN = SweptSheet(name="a.csv", version="1", seen_at=NOW - locations.STILL)
 
 
 @pytest.mark.parametrize(
@@ -29,31 +21,29 @@ SEEN = SweptSheet(name="a.csv", version="1", seen_at=NOW - STILL)
     [
         (FILE, None, False),
         (FILE, SEEN, True),
-        (FILE, replace(SEEN, seen_at=NOW - STILL / 2), False),
+        (FILE, replace(SEEN, seen_at=NOW - locations.STILL / 2), False),
         (FILE, replace(SEEN, version="0"), False),
-        (replace(FILE, changed_at=NOW - OLD), None, True),
+        (replace(FILE, changed_at=NOW - locations.OLD), None, True),
         (replace(FILE, bytes=0), SEEN, False),
-        (replace(FILE, bytes=0, changed_at=NOW - OLD), None, True),
+        (replace(FILE, bytes=0, changed_at=NOW - locations.OLD), None, True),
         (replace(FILE, changed_at=None), None, True),
     ],
     ids=["new", "still", "too soon", "changing", "old", "empty", "empty for long", "object"],
 )
-def test_a_file_counts_once_it_stands_still(
-    file: SheetFile, known: SweptSheet | None, *, whole: bool
-) -> None:
-    assert is_whole(file, known, now=NOW) is whole
+def test_a_file_counts_once_it_stands_still(file: locations.SheetFile, known, *, whole):
+    assert locations.is_whole(file, known, now=NOW) is whole
 
 
 def test_what_lies_beside_counts_where_rows_may_point_to_it() -> None:
-    dealt = version_dealt(FILE, b"id,script\na,@a.txt\n")
-    plain = version_dealt(FILE, b"id,title\na,A\n")
+    dealt = locations.version_dealt(FILE, b"id,script\na,@a.txt\n")
+    plain = locations.version_dealt(FILE, b"id,title\na,A\n")
     moved = replace(FILE, beside="y")
-    assert is_as_dealt(FILE, replace(SEEN, dealt_version=dealt))
-    assert not is_as_dealt(moved, replace(SEEN, dealt_version=dealt))
-    assert is_as_dealt(moved, replace(SEEN, dealt_version=plain))
+    assert locations.is_as_dealt(FILE, replace(SEEN, dealt_version=dealt))
+    assert not locations.is_as_dealt(moved, replace(SEEN, dealt_version=dealt))
+    assert locations.is_as_dealt(moved, replace(SEEN, dealt_version=plain))
 
 
-FRESH, LATER, LONG_AGO = (round((NOW + s) * 1e9) for s in (-9, -8, -OLD))
+FRESH, LATER, LONG_AGO = (round((NOW + s) * 1e9) for s in (-9, -8, -locations.OLD))
 
 
 @pytest.mark.parametrize(
@@ -67,10 +57,8 @@ FRESH, LATER, LONG_AGO = (round((NOW + s) * 1e9) for s in (-9, -8, -OLD))
         ((9, FRESH), {"a.txt": (8, FRESH)}, True),
     ],
 )
-def test_a_file_beside_counts_once_it_stands_still(
-    file: tuple[int, int], earlier: dict[str, tuple[int, int]] | None, *, moves: bool
-) -> None:
-    assert moving({"a.txt": file}, earlier, now=NOW) == ({"a.txt"} if moves else set())
+def test_a_file_beside_counts_once_it_stands_still(file: tuple[int, int], earlier, *, moves):
+    assert locations.moving({"a.txt": file}, earlier, now=NOW) == ({"a.txt"} if moves else set())
 
 
 @pytest.mark.parametrize(
@@ -86,7 +74,7 @@ def test_a_file_beside_counts_once_it_stands_still(
     ],
 )
 def test_a_sheet_points_to_what_it_names(content: bytes, name: str, *, points: bool) -> None:
-    assert points_to(content, name) is points
+    assert locations.points_to(content, name) is points
 
 
 @pytest.mark.parametrize(
@@ -95,5 +83,5 @@ def test_a_sheet_points_to_what_it_names(content: bytes, name: str, *, points: b
      "a.xlsx.report.csv"],
 )  # fmt: skip
 def test_what_is_hidden_half_or_ours_is_no_sheet(name: str) -> None:
-    assert not is_sheet(name)
-    assert is_sheet("a.CSV")
+    assert not locations.is_sheet(name)
+    assert locations.is_sheet("a.CSV")

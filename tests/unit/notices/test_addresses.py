@@ -1,14 +1,18 @@
-"""Addresses are read where they are kept, and are told to nobody."""
+"""Addresses are told to nobody; whatever watches over nights is called."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.notices import ping
 from callsheet.tasks.notices.send import read_address
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.redact import redact
+from tests.web import Watcher
 
 #: An address -> how it is shown, and what of it may never be said.
 SHOWN = [
@@ -31,18 +35,6 @@ def test_an_address_is_a_secret(url: str, shown: str, secret: str, tmp_path: Pat
     assert found.shown == shown
     assert secret not in found.shown + repr(found) + found.mark
     assert secret not in redact(f"could not reach {url}, that is {secret}")
-
-
-def test_an_address_is_kept_in_a_variable_or_a_file(tmp_path: Path) -> None:
-    url = "mailto://mail.example?from=a@x.example&to=ben@x.example"
-    (tmp_path / "mail.txt").write_text(f"{url}\n")
-
-    by_name = read_address("env:NIGHT_MAIL", folder=tmp_path, environ={"NIGHT_MAIL": url})
-    in_file = read_address("file:mail.txt", folder=tmp_path, environ={})
-
-    assert by_name.shown == "mail to ben@x.example (variable NIGHT_MAIL)"
-    assert in_file.shown == "mail to ben@x.example (file mail.txt)"
-    assert by_name.mark == in_file.mark == read_address(url, folder=tmp_path, environ={}).mark
 
 
 @pytest.mark.parametrize(
@@ -68,3 +60,50 @@ def test_a_ping_is_called_by_https_or_http(tmp_path: Path) -> None:
     assert found.shown == "hc.example (variable PING)"
     with pytest.raises(ConfigurationError):
         read_address("ftp://hc.example/8d1f", folder=tmp_path, environ=environ, is_ping=True)
+
+
+def pinged(inbox: Inbox, web: Watcher, address: str) -> Inbox:
+    """Return an inbox that calls an address of a watcher."""
+    return replace(inbox, ping=f"{web.url}{address}")
+
+
+#: An address -> what is called at start, success and failure.
+CALLED = [
+    ("/ping/abcd1234", ["/ping/abcd1234/start", "/ping/abcd1234", "/ping/abcd1234/fail"]),
+    ("/push?status={status}", ["/push?status=start", "/push?status=success",
+                               "/push?status=failure"]),
+    ("/p/?rid=1", ["/p/start?rid=1", "/p?rid=1", "/p/fail?rid=1"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("address", "paths"), CALLED)
+async def test_start_success_and_failure_are_told(address: str, paths, inbox: Inbox, web: Watcher):
+    told = pinged(inbox, web, address)
+
+    heard = [
+        await ping(told, "start"),
+        await ping(told, "success", "2 of 2 videos ready"),
+        await ping(told, "failure", "Bearer abcdefgh12345678"),
+    ]
+
+    assert heard == [True] * 3
+    assert [call.path for call in web.calls] == paths
+    assert [call.body for call in web.calls] == ["", "2 of 2 videos ready", "Bearer ***"]
+
+
+@pytest.mark.parametrize("status", [404, 500])
+async def test_a_refusal_is_no_failure(status, inbox, web, caplog):
+    web.status = status
+
+    assert not await ping(pinged(inbox, web, "/ping/abcd1234"), "start")
+    # What may pass is tried again, what was refused is not.
+    assert len(web.calls) == (1 if status == 404 else 3)
+    assert "abcd1234" not in caplog.text
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/ping/abcd1234", "env:NOT_THERE"])
+async def test_who_is_not_there_fails_no_night(address, inbox, tmp_path, caplog):
+    assert not await ping(inbox, "failure"), "it has none"
+    assert not await ping(replace(inbox, ping=address), "failure")
+    assert "abcd1234" not in caplog.text
+    assert caplog.text

@@ -1,8 +1,9 @@
-"""A digest as a page, as text and as a few lines for a chat."""
+"""A digest as a page, as text and for a chat; its subject is the verdict of the night."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -10,20 +11,19 @@ from html import unescape
 
 import pytest
 
-from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.reports import SheetReport
 from callsheet.tasks.notices.action_items import (
     CampaignFigures,
     Contents,
     Expiring,
-    Letter,
+    Matter,
     NewVideo,
     matters_of,
 )
-from callsheet.tasks.notices.emails import alarm_letter, digest_letter
-from callsheet.tasks.notices.publish import sample_letter
+from callsheet.tasks.notices.emails import digest_letter, subject_of
 from callsheet.tasks.notices.send import chat_text
 from callsheet.tasks.values.amounts import CreditPrice
-from tests.unit.notices.made_nights import BROKEN, DEAR, FAILED, at, night
+from tests.unit.notices.made_nights import ASIDE, BROKEN, DEAR, FAILED, MADE, at, night
 
 BOARD = "https://board.example"
 #: What no mail program and no chat may take for its own.
@@ -60,6 +60,24 @@ FULL = Contents(
     next_at=at("2026-11-23"),
     board=BOARD,
 )  # fmt: skip
+#: What a page and a text of it say.
+TOLD = (
+    "1 video needs you",
+    "40 videos for 120 credits wait for your approval",
+    'line 3, row "x", column language (C3): "gr" is no language',
+    "All of it is in broken.csv.report.csv, next to the sheet.",
+    "callsheet check broken.csv",
+    "2 new videos",
+    "First light",
+    "12.5 of 20",
+    "3 set aside",
+    "24 when all are made",
+    "4 a kept video",
+    "1 other campaign unchanged",
+    "link to spring for Ann",
+    "Monday 23 November, 09:30",
+    "Next night: Monday 23 November, 02:00",
+)
 
 
 def seen(html: str) -> str:
@@ -68,33 +86,14 @@ def seen(html: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "1 video needs you",
-        "40 videos for 120 credits wait for your approval",
-        "1 problem in broken.csv",
-        'line 3, row "x", column language (C3): "gr" is no language',
-        "All of it is in broken.csv.report.csv, next to the sheet.",
-        "callsheet check broken.csv",
-        "2 new videos",
-        "First light",
-        "12.5 of 20",
-        "3 set aside",
-        "24 when all are made",
-        "4 a kept video",
-        "1 other campaign unchanged",
-        "link to spring for Ann",
-        "Monday 23 November, 09:30",
-        "Next night: Monday 23 November, 02:00",
-    ],
-)
-def test_page_and_text_tell_the_same(words: str) -> None:
+def test_page_and_text_tell_the_same() -> None:
     letter = digest_letter(FULL)
 
-    assert words.lower() in seen(letter.html).lower()
-    assert words.lower() in seen(letter.bare).lower()
-    assert words.lower() in " ".join(letter.text.split()).lower()
+    for form in (seen(letter.html), seen(letter.bare), " ".join(letter.text.split())):
+        assert [words for words in TOLD if words.lower() not in form.lower()] == []
+    # Of every decision there is one link; the plan of a sheet is what its campaign is led to.
+    for link in (f"{BOARD}/c/spring/attention", f"{BOARD}/plans/p1"):
+        assert [form.count(link) for form in (letter.html, letter.text, letter.short)] == [1, 1, 1]
 
 
 def test_charges_are_in_money_too_where_a_credit_has_a_price() -> None:
@@ -104,15 +103,6 @@ def test_charges_are_in_money_too_where_a_credit_has_a_price() -> None:
         assert "4 (2.00 EUR) a kept video" in told
     assert "6 credits (3.00 EUR) in this run" in letter.short
     assert "EUR" not in digest_letter(FULL).text
-
-
-def test_every_decision_has_one_link_in_each_form() -> None:
-    letter = digest_letter(FULL)
-
-    for link in (f"{BOARD}/c/spring/attention", f"{BOARD}/plans/p1"):
-        found = [form.count(link) for form in (letter.html, letter.text, letter.short)]
-        # The plan of a sheet is also what its campaign is led to.
-        assert found == [1, 1, 1], link
 
 
 def test_nothing_of_a_sheet_is_markup() -> None:
@@ -167,34 +157,73 @@ def test_pictures_are_parts_of_the_mail_and_nothing_is_fetched() -> None:
 
 
 def test_without_a_board_there_are_words_to_type() -> None:
-    bare = replace(
-        FULL,
-        board=None,
-        lines=(replace(LINE, link=None),),
-        videos=(replace(FULL.videos[0], link=None),),
-        matters=tuple(matters_of(night("2026-11-22", FAILED))),
-    )
-    letter = digest_letter(bare)
+    matters = tuple(matters_of(night("2026-11-22", FAILED)))
+    videos = (replace(FULL.videos[0], link=None),)
+    lines = (replace(LINE, link=None),)
+    letter = digest_letter(replace(FULL, board=None, lines=lines, videos=videos, matters=matters))
 
     assert "href" not in letter.html
     assert "callsheet rows spring" in letter.text
     assert "callsheet rows spring" in seen(letter.html)
 
 
-def test_the_sample_says_that_it_is_one(inbox: Inbox) -> None:
-    letter = sample_letter(inbox, now=at("2026-11-22", "12:00"))
+SPRING = CampaignFigures(
+    sheet="spring.csv",
+    campaign="Spring",
+    outcome="delivered",
+    ready=42,
+    total=42,
+    charged=Decimal(126),
+    budget=Decimal(200),
+)
+WAITS = replace(SPRING, outcome="needs-person", ready=41, needing=1)
+SUMMER = replace(SPRING, sheet="summer.csv", campaign="Summer", ready=8, total=10, under_way=2)
+IDLE = replace(SPRING, sheet="idle.csv", campaign="Idle", outcome="unchanged")
+REFUSED = CampaignFigures(sheet="broken.csv", campaign=None, outcome="invalid")
+UNAPPROVED = CampaignFigures(sheet="dear.csv", campaign="dear", outcome="not-approved", total=40)
+SET_ASIDE = replace(REFUSED, outcome="set-aside")
 
-    assert (
-        letter.subject == "Sample: spring: 41 of 42 videos ready, 1 needs you, 126 of 200 credits"
+
+def of(*sheets: SheetReport) -> tuple[Matter, ...]:
+    """Return what is the matter with sheets."""
+    return tuple(matters_of(night("2026-11-22", *sheets)))
+
+
+SUBJECTS: list[tuple[Sequence[CampaignFigures], tuple[Matter, ...], str]] = [
+    ([SPRING], (), "Spring: 42 of 42 videos ready, 126 of 200 credits"),
+    ([WAITS, IDLE], of(FAILED),
+     "Spring: 41 of 42 videos ready, 1 needs you, 126 of 200 credits"),
+    ([SUMMER], (), "Summer: 8 of 10 videos ready, 2 under way, 126 of 200 credits"),
+    ([replace(SUMMER, late=("r3 (by 2026-12-01)",))], (),
+     "Summer: 8 of 10 videos ready, 2 under way, 1 late, 126 of 200 credits"),
+    ([replace(SPRING, budget=None)], (), "Spring: 42 of 42 videos ready, 126 credits"),
+    ([UNAPPROVED], of(DEAR), "dear: 40 videos for 120 credits wait for your approval"),
+    ([REFUSED], of(BROKEN), "broken.csv: 1 problem, nothing was made"),
+    ([SET_ASIDE], of(ASIDE), "broken.csv: set aside until the sheet changes"),
+    ([IDLE], (), "Nothing to do: 1 campaign as it was"),
+    ([IDLE, IDLE], (), "Nothing to do: 2 campaigns as they were"),
+    ([], (), "Nothing to do: no sheets"),
+    ([WAITS, SUMMER, UNAPPROVED, REFUSED], of(FAILED, DEAR, BROKEN),
+     "4 campaigns: 49 of 92 videos ready, 1 needs you, 1 approval to give, 1 sheet to fix, "
+     "12 credits in this run"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "matters", "subject"), SUBJECTS)
+def test_the_subject_is_the_verdict(lines, matters, subject):
+    night = date(2026, 11, 22)
+    contents = Contents(
+        inbox="x", night=night, zone="UTC", lines=tuple(lines), matters=matters, charged=Decimal(12)
     )
-    assert "nothing of it has happened" in letter.text
-    assert "nothing of it has happened" in seen(letter.html)
-    assert "First light" in seen(letter.html)
+
+    assert subject_of(contents) == subject
 
 
-def test_an_alarm_sets_what_is_to_be_typed_apart() -> None:
-    letter: Letter = alarm_letter("s", ("try `callsheet <nights>`",), inbox="x", link=BOARD)
+def test_what_lasts_stands_first_in_the_subject() -> None:
+    before = [night(f"2026-11-{day}", FAILED) for day in (21, 20, 19)]
+    matters = tuple(matters_of(night("2026-11-22", FAILED, MADE), before))
+    contents = Contents(
+        inbox="x", night=date(2026, 11, 22), zone="UTC", lines=(WAITS,), matters=matters[:1]
+    )
 
-    assert "callsheet &lt;nights&gt;</code>" in letter.html
-    assert "try `callsheet <nights>`" in letter.text
-    assert BOARD in letter.short
+    assert subject_of(contents).startswith("Waiting for 4 nights – Spring: 41 of 42 videos ready")

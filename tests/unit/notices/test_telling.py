@@ -1,11 +1,11 @@
-"""A night is told once to everybody, whatever happens to whoever tells it."""
+"""A night is told once to everybody, and one that failed as a whole at once."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, select
@@ -14,21 +14,13 @@ from callsheet.tasks.ledger.deletions import OldVideo, record_deletion
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.schema_runs import notices
 from callsheet.tasks.nights.inboxes import Inbox
-from callsheet.tasks.notices import Sending, digest
+from callsheet.tasks.nights.reports import SheetReport
+from callsheet.tasks.notices import Sending, alarm, digest
 from callsheet.tasks.runtime.crash_points import arm
 from callsheet.tasks.runtime.known_settings import Settings
 from tests.campaigns import Stage, brief
-from tests.certificates import certificate
-from tests.hearing_of_nights import Mailbox, mailbox
-from tests.unit.notices.made_nights import (
-    DEAR,
-    FAILED,
-    MADE,
-    UNCHANGED,
-    at,
-    night,
-    swept,
-)
+from tests.hearing_of_nights import Mailbox
+from tests.unit.notices.made_nights import DEAR, FAILED, MADE, UNCHANGED, at, night, swept
 from tests.web import Watcher
 
 MORNING = at("2026-11-22", "08:00")
@@ -46,10 +38,16 @@ class Desk:
         self.ledger, self.settings, self.inbox = ledger, settings, inbox
         self.now = MORNING
 
-    async def digest(self) -> list[Sending]:
-        return await digest(
-            self.ledger, self.settings, [self.inbox], clock=lambda: self.now, sleep=no_wait
-        )
+    async def digest(self, **more: Any) -> list[Sending]:
+        named = {"clock": lambda: self.now, "sleep": no_wait, **more}
+        return await digest(self.ledger, self.settings, [self.inbox], **named)
+
+    async def mornings(self, sheets: Mapping[str, Sequence[SheetReport]]) -> None:
+        """Sweep nights, and tell of each in its morning."""
+        for date, found in sheets.items():
+            await swept(self.ledger, night(date, *found))
+            self.now = at(date, "08:00")
+            await self.digest()
 
     async def everything_kept(self) -> str:
         """Return all that the ledger keeps of notices."""
@@ -71,22 +69,51 @@ def desk(ledger: Ledger, settings: Settings, inbox: Inbox) -> Desk:
 async def test_a_night_is_told_once(desk: Desk, post: Mailbox) -> None:
     await swept(desk.ledger, night("2026-11-22", MADE))
 
-    sent = await desk.digest()
+    first, *others = await asyncio.gather(desk.digest(), desk.digest(), desk.digest())
+    sent = [one for several in (first, *others) for one in several if one.failed is None]
     again = await desk.digest()
 
     assert post.subjects == [READY]
-    assert [one.failed for one in sent] == [None]
-    assert sent[0].address == "mail to ann@example.com"
+    assert [one.address for one in sent] == ["mail to ann@example.com"]
     assert again == []
     assert await desk.kept() == [("digest", True, False)]
 
 
-async def test_a_night_with_nothing_to_do_is_silent(desk: Desk, post: Mailbox) -> None:
-    await swept(desk.ledger, night("2026-11-22", UNCHANGED))
-
-    assert await desk.digest() == []
-    assert post.letters == []
+async def test_a_night_with_nothing_to_do_is_silent_but_for_who_wants_to_hear_of_it(desk, post):
+    await desk.mornings({"2026-11-21": [UNCHANGED]})
     assert await desk.kept() == [("quiet", True, False)]
+    desk.inbox = replace(desk.inbox, quiet=False)
+    await desk.mornings({"2026-11-22": [UNCHANGED]})
+
+    assert post.subjects == ["Nothing to do: 1 campaign as it was"]
+
+
+@pytest.mark.parametrize("digest_at", ["08:00", None])
+async def test_the_digest_comes_at_its_time_or_at_the_end_of_the_sweep(digest_at, desk, post):
+    desk.inbox = replace(desk.inbox, digest_at=digest_at)
+    report = night("2026-11-22", MADE)
+    await swept(desk.ledger, report)
+    desk.now = report.ended_at
+    await desk.digest(report=report)
+    at_night = list(post.subjects)
+    desk.now = MORNING
+    await desk.digest()
+
+    assert at_night == ([] if digest_at else [READY])
+    assert post.subjects == [READY]
+
+
+async def test_trouble_is_told_again_with_how_long_it_lasts_until_it_is_over(desk, post):
+    """A night that failed has settled nothing."""
+    days = {f"2026-11-0{day}": [FAILED] for day in range(1, 9)}
+    await desk.mornings(days | {"2026-11-02": [], "2026-11-09": [UNCHANGED]})
+
+    assert post.subjects == [
+        "spring: 1 of 2 videos ready, 1 needs you",
+        "Waiting for 3 nights – spring: 1 of 2 videos ready, 1 needs you",
+        "Waiting for 7 nights – spring: 1 of 2 videos ready, 1 needs you",
+        "Nothing to do: 1 campaign as it was",
+    ]
 
 
 async def test_videos_that_a_night_deletes_are_named(desk: Desk, post: Mailbox) -> None:
@@ -102,83 +129,21 @@ async def test_videos_that_a_night_deletes_are_named(desk: Desk, post: Mailbox) 
     await desk.digest()
 
     (mail,) = post.letters
+    assert mail["Auto-Submitted"] == "auto-generated"
+    assert mail["From"] == "Callsheet <callsheet@example.com>"
+    assert mail["Message-ID"].endswith("@example.com>")
     for kind in ("plain", "html"):
         part = mail.get_body((kind,))
         assert "deleted at the service (keep_at_service): a" in part.get_content()
         assert "(keep_at_service): a," not in part.get_content()
 
 
-async def test_who_wants_to_hear_of_every_night_does(desk: Desk, post: Mailbox) -> None:
-    desk.inbox = replace(desk.inbox, quiet=False)
-    await swept(desk.ledger, night("2026-11-22", UNCHANGED))
-
-    await desk.digest()
-    await desk.digest()
-
-    assert post.subjects == ["Nothing to do: 1 campaign as it was"]
-
-
-async def test_the_mail_has_a_page_a_text_and_an_id_of_its_own(desk: Desk, post: Mailbox) -> None:
-    await swept(desk.ledger, night("2026-11-22", FAILED, DEAR))
-
-    await desk.digest()
-
-    (mail,) = post.letters
-    text = mail.get_body(("plain",))
-    page = mail.get_body(("html",))
-    assert page is not None
-    assert "https://board.example/c/spring/attention" in text.get_content()
-    assert "https://board.example/plans/p1" in page.get_content()
-    assert mail["Auto-Submitted"] == "auto-generated"
-    assert mail["From"] == "Callsheet <callsheet@example.com>"
-    assert mail["Message-ID"].endswith("@example.com>")
-
-
-async def test_a_mail_server_may_want_tls_from_the_first_byte(desk: Desk, tmp_path: Path) -> None:
-    await swept(desk.ledger, night("2026-11-22", MADE))
-    with mailbox(certificate(tmp_path)) as box:
-        desk.inbox = replace(desk.inbox, notify=(box.address(),))
-
-        sent = await desk.digest()
-
-        assert ([one.failed for one in sent], box.subjects) == ([None], [READY])
-
-
-async def test_the_digest_comes_at_its_time(desk: Desk, post: Mailbox) -> None:
-    desk.inbox = replace(desk.inbox, digest_at="08:00")
-    report = night("2026-11-22", MADE)
-    await swept(desk.ledger, report)
-    desk.now = at("2026-11-22", "02:40")
-
-    await digest(desk.ledger, desk.settings, [desk.inbox], report=report, clock=lambda: desk.now)
-    at_night = list(post.subjects)
-    desk.now = at("2026-11-22", "08:00")
-    await desk.digest()
-
-    assert at_night == []
-    assert post.subjects == [READY]
-
-
-async def test_without_a_time_it_comes_at_the_end_of_the_sweep(desk: Desk, post: Mailbox) -> None:
-    report = night("2026-11-22", MADE)
-    await swept(desk.ledger, report)
-
-    await digest(
-        desk.ledger, desk.settings, [desk.inbox], report=report, clock=lambda: report.ended_at
-    )
-    await desk.digest()
-
-    assert post.subjects == [READY]
-
-
 async def test_nights_that_nobody_was_told_of_come_with_the_next(desk: Desk, post: Mailbox) -> None:
-    await swept(desk.ledger, night("2026-11-20", replace(MADE, delivered=("z",))))
-    desk.now = at("2026-11-20", "08:00")
-    await desk.digest()
-    await swept(desk.ledger, night("2026-11-21", replace(MADE, delivered=("a",))))
-    await swept(desk.ledger, night("2026-11-22", replace(MADE, delivered=("b",))))
-    desk.now = MORNING
-    await desk.digest()
+    """Though nothing changed in it."""
+    await desk.mornings({"2026-11-19": [replace(MADE, delivered=("z",))]})
+    await swept(desk.ledger, night("2026-11-20", replace(MADE, delivered=("a",))))
+    await swept(desk.ledger, night("2026-11-21", replace(MADE, delivered=("b",))))
+    await desk.mornings({"2026-11-22": [UNCHANGED]})
 
     text = post.letters[-1].get_body(("plain",))
     assert text is not None
@@ -187,24 +152,7 @@ async def test_nights_that_nobody_was_told_of_come_with_the_next(desk: Desk, pos
     assert "12 credits this night" in text.get_content()
 
 
-async def test_videos_of_an_earlier_night_are_told_though_nothing_changed_since(
-    desk: Desk, post: Mailbox
-) -> None:
-    await swept(desk.ledger, night("2026-11-20", UNCHANGED))
-    desk.now = at("2026-11-20", "08:00")
-    await desk.digest()
-    await swept(desk.ledger, night("2026-11-21", MADE))
-    await swept(desk.ledger, night("2026-11-22", UNCHANGED))
-    desk.now = MORNING
-
-    await desk.digest()
-
-    assert post.subjects == [READY]
-
-
-async def test_one_who_cannot_be_reached_keeps_nobody_else_from_hearing(
-    desk: Desk, post: Mailbox, web: Watcher, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_one_who_cannot_be_reached_keeps_nobody_else_from_hearing(desk, post, web, caplog):
     nobody = "mailto://ann:hunter2secret@127.0.0.1:9?from=c@example.com&to=ben@example.com"
     desk.inbox = replace(desk.inbox, notify=(nobody, *desk.inbox.notify, "env:NOT_THERE"))
     await swept(desk.ledger, night("2026-11-22", MADE))
@@ -219,39 +167,19 @@ async def test_one_who_cannot_be_reached_keeps_nobody_else_from_hearing(
     assert await desk.kept() == [("digest", False, True), ("digest", True, False)]
 
 
-async def test_what_could_not_be_sent_is_sent_later_and_only_that(
-    desk: Desk, post: Mailbox
-) -> None:
-    await swept(desk.ledger, night("2026-11-22", MADE))
-    post.refusing = True
-    first = await desk.digest()
-    post.refusing = False
-    desk.now += 3600
-
-    await desk.digest()
-    await desk.digest()
-
-    assert "550" in str(first[0].failed)
-    assert post.subjects == [READY]
-
-
-async def test_what_could_not_be_sent_for_long_is_given_up(desk: Desk, post: Mailbox) -> None:
-    await swept(desk.ledger, night("2026-11-22", MADE))
-    post.refusing = True
-    await desk.digest()
-    post.refusing = False
-    desk.now += 3 * 86400
-
+async def test_what_could_not_be_sent_is_sent_later_and_only_that(desk: Desk, post: Mailbox):
+    """Unless it could not be sent for long."""
     desk.inbox = replace(desk.inbox, cron=None)
-    await desk.digest()
-
-    assert post.letters == []
-
-
-async def test_two_at_once_tell_it_once(desk: Desk, post: Mailbox) -> None:
-    await swept(desk.ledger, night("2026-11-22", MADE))
-
-    await asyncio.gather(desk.digest(), desk.digest(), desk.digest())
+    for date, later in (("2026-11-22", 3600), ("2026-11-26", 3 * 86400)):
+        await swept(desk.ledger, night(date, replace(MADE, delivered=(date,))))
+        desk.now = at(date, "08:00")
+        post.refusing = True
+        (first,) = await desk.digest()
+        assert "550" in str(first.failed)
+        post.refusing = False
+        desk.now += later
+        await desk.digest()
+        await desk.digest()
 
     assert post.subjects == [READY]
 
@@ -264,21 +192,23 @@ class Killed(BaseException):
 KILLED = [("notices: written down", 1), ("notices: taken", 1), ("notices: sent", 2)]
 
 
-@pytest.mark.parametrize(("point", "mails"), KILLED)
-async def test_whoever_dies_leaves_it_to_the_next(
-    point: str, mails: int, desk: Desk, post: Mailbox
-) -> None:
+async def killed_at(desk: Desk, point: str) -> None:
     def kill(name: str, _: object) -> None:
         if name == point:
             raise Killed
 
-    await swept(desk.ledger, night("2026-11-22", MADE))
     arm(kill)
     try:
         with pytest.raises(Killed):
             await desk.digest()
     finally:
         arm(lambda *_: None)
+
+
+@pytest.mark.parametrize(("point", "mails"), KILLED)
+async def test_whoever_dies_leaves_it_to_the_next(point, mails, desk: Desk, post: Mailbox):
+    await swept(desk.ledger, night("2026-11-22", MADE))
+    await killed_at(desk, point)
 
     at_once = [one.failed for one in await desk.digest()]
     desk.now += 700
@@ -323,9 +253,7 @@ async def carried_out(ledger: Ledger, statements: Mapping[str, Sequence[str]]) -
     await ledger.write(change)
 
 
-async def test_everybody_hears_though_it_ends_between_two_of_them(
-    desk: Desk, post: Mailbox
-) -> None:
+async def test_everybody_hears_though_it_ends_between_two_of_them(desk: Desk, post: Mailbox):
     two = [post.address(f"{name}@example.com") for name in ("ann", "ben")]
     desk.inbox = replace(desk.inbox, notify=tuple(two))
     await swept(desk.ledger, night("2026-11-22", MADE))
@@ -338,113 +266,33 @@ async def test_everybody_hears_though_it_ends_between_two_of_them(
     await desk.digest()
     await desk.digest()
 
-    assert sorted(str(mail["To"]) for mail in post.letters) == [
-        "ann@example.com",
-        "ben@example.com",
-    ]
+    told = sorted(str(mail["To"]) for mail in post.letters)
+    assert told == ["ann@example.com", "ben@example.com"]
 
 
 async def test_a_digest_is_sent_after_the_clock_was_set_back(desk: Desk, post: Mailbox) -> None:
     """A night was told by a clock that was days ahead; those after it are told all the same."""
-    await swept(desk.ledger, night("2026-11-25", replace(MADE, delivered=("a",))))
-    desk.now = at("2026-11-25", "08:00")
+    await desk.mornings(
+        {
+            "2026-11-25": [replace(MADE, delivered=("a",))],
+            "2026-11-22": [replace(MADE, delivered=("b",))],
+        }
+    )
     await desk.digest()
-
-    await swept(desk.ledger, night("2026-11-22", replace(MADE, delivered=("b",))))
-    desk.now = MORNING
-    await desk.digest()
-    await desk.digest()
-    await swept(desk.ledger, night("2026-11-23", UNCHANGED))
-    desk.now = at("2026-11-23", "08:00")
-    await desk.digest()
+    await desk.mornings({"2026-11-23": [UNCHANGED]})
 
     assert post.subjects == [READY, READY]
 
 
-@pytest.mark.parametrize("digest_at", [None, "08:00"])
-async def test_a_night_that_ended_by_a_clock_ahead_is_told_by_a_clock_that_is_right(
-    digest_at: str | None, desk: Desk, post: Mailbox
-) -> None:
-    desk.inbox = replace(desk.inbox, digest_at=digest_at)
-    await swept(desk.ledger, night("2026-11-25", MADE))
-    desk.now = MORNING
-
-    await desk.digest()
-
-    assert post.subjects == [READY]
-
-
-async def test_what_was_taken_by_a_clock_ahead_is_sent_once_the_clock_is_right(
-    desk: Desk, post: Mailbox
-) -> None:
-    def kill(name: str, _: object) -> None:
-        if name == "notices: taken":
-            raise Killed
-
-    await swept(desk.ledger, night("2026-11-22", MADE))
-    desk.inbox = replace(desk.inbox, cron=None)
-    desk.now += 5 * 86400
-    arm(kill)
-    try:
-        with pytest.raises(Killed):
-            await desk.digest()
-    finally:
-        arm(lambda *_: None)
-    desk.now = MORNING
-    await desk.digest()
-
-    assert post.subjects == [READY]
-
-
-async def test_trouble_is_told_again_with_how_long_it_lasts(desk: Desk, post: Mailbox) -> None:
-    for day in range(1, 9):
-        await swept(desk.ledger, night(f"2026-11-0{day}", FAILED))
-        desk.now = at(f"2026-11-0{day}", "08:00")
-        await desk.digest()
-
-    assert post.subjects == [
-        "spring: 1 of 2 videos ready, 1 needs you",
-        "Waiting for 3 nights – spring: 1 of 2 videos ready, 1 needs you",
-        "Waiting for 7 nights – spring: 1 of 2 videos ready, 1 needs you",
-    ]
-
-
-async def test_that_nothing_needs_anybody_any_more_is_told(desk: Desk, post: Mailbox) -> None:
-    for day, sheet in ((21, FAILED), (22, UNCHANGED)):
-        await swept(desk.ledger, night(f"2026-11-{day}", sheet))
-        desk.now = at(f"2026-11-{day}", "08:00")
-        await desk.digest()
-
-    assert post.subjects[1:] == ["Nothing to do: 1 campaign as it was"]
-
-
 async def test_some_hear_of_one_campaign_alone(desk: Desk, post: Mailbox) -> None:
     desk.inbox = replace(desk.inbox, notify_of={"dear": (post.address("dee@example.com"),)})
-    await swept(desk.ledger, night("2026-11-21", MADE))
-    await swept(desk.ledger, night("2026-11-22", UNCHANGED, DEAR))
-    desk.now = at("2026-11-21", "08:00")
-    await desk.digest()
-    desk.now = MORNING
-
-    await desk.digest()
+    await desk.mornings({"2026-11-21": [MADE], "2026-11-22": [UNCHANGED, DEAR]})
     await desk.digest()
 
     told = [(str(mail["To"]), str(mail["Subject"])) for mail in post.letters]
     dear = "dear: 40 videos for 120 credits wait for your approval"
     assert told[-2:] == [("ann@example.com", dear), ("dee@example.com", dear)]
     assert [to for to, _ in told].count("dee@example.com") == 1
-
-
-async def test_a_night_that_failed_has_settled_nothing(desk: Desk, post: Mailbox) -> None:
-    for day, sheets in ((20, [FAILED]), (21, []), (22, [FAILED])):
-        await swept(desk.ledger, night(f"2026-11-{day}", *sheets))
-        desk.now = at(f"2026-11-{day}", "08:00")
-        await desk.digest()
-
-    assert post.subjects == [
-        "spring: 1 of 2 videos ready, 1 needs you",
-        "Waiting for 3 nights – spring: 1 of 2 videos ready, 1 needs you",
-    ]
 
 
 async def test_a_chat_hears_a_few_lines(desk: Desk, web: Watcher) -> None:
@@ -460,21 +308,16 @@ async def test_a_chat_hears_a_few_lines(desk: Desk, web: Watcher) -> None:
     assert "1 video needs you: https://board.example/c/spring/attention" in call.body
     assert "<" not in call.body
 
-
-async def test_a_chat_that_refuses_says_why(desk: Desk, web: Watcher) -> None:
+    # One that refuses says why.
     web.status = 403
-    desk.inbox = replace(desk.inbox, notify=(f"json://127.0.0.1:{web.port}/hooks/s3cr3thook",))
-    await swept(desk.ledger, night("2026-11-22", FAILED))
-
+    await swept(desk.ledger, night("2026-11-23", MADE))
+    desk.now = at("2026-11-23", "08:00")
     (sent,) = await desk.digest()
-
     assert "error=403" in str(sent.failed)
     assert "s3cr3thook" not in str(sent.failed)
 
 
-async def test_word_never_fails_a_night(
-    desk: Desk, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_word_never_fails_a_night(desk, tmp_path, caplog):
     report = night("2026-11-22", MADE)
     strange = replace(desk.inbox, timezone="Mars/Olympus", digest_at="25:99")
 
@@ -482,3 +325,31 @@ async def test_word_never_fails_a_night(
 
     assert sent == []
     assert "notices of spring" in caplog.text
+
+
+async def test_a_night_that_failed_is_told_at_once_and_then_ever_more_rarely(ledger, inbox, post):
+    for day in range(1, 8):
+        date = f"2026-11-0{day}"
+        # What it came to until then is kept as that of any night.
+        await swept(ledger, night(date))
+        words = "the ledger is locked by another program; Bearer abcdefgh12345678"
+        for _ in range(2):
+            await alarm(ledger, inbox, date, words, clock=lambda date=date: at(date, "02:01"))
+
+    text = post.letters[0].get_body(("plain",))
+    assert text is not None
+    assert post.subjects == [
+        "spring: the nightly run failed",
+        "spring: the nightly run failed for 3 nights",
+        "spring: the nightly run failed for 7 nights",
+    ]
+    assert "locked by another program" in text.get_content()
+    assert "abcdefgh" not in text.get_content()
+
+
+async def test_after_a_night_that_went_well_a_failure_is_new(ledger, inbox, post):
+    await alarm(ledger, inbox, "2026-11-01", "no", clock=lambda: at("2026-11-01", "02:01"))
+    await swept(ledger, night("2026-11-02", UNCHANGED))
+    await alarm(ledger, inbox, "2026-11-03", "no", clock=lambda: at("2026-11-03", "02:01"))
+
+    assert post.subjects == ["spring: the nightly run failed"] * 2
