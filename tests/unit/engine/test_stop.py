@@ -13,7 +13,7 @@ from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.ledger.service_state import unsettled_calls
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.errors import LedgerError, NotFound, RunStopped
-from callsheet.tasks.service import Video
+from callsheet.tasks.service import Created, Video
 from tests.campaigns import NOW, Stage, brief
 from tests.model.virtual_time import run_virtually
 from tests.unit.engine.play import DEADLINE, TROUBLE, Play, Service
@@ -43,14 +43,30 @@ def test_a_service_that_answers_nobody_parks_the_run_after_two_minutes(names: li
     assert play.time.now - NOW < 300
 
 
-def test_a_run_that_is_stopped_begins_no_paid_call_without_a_key() -> None:
-    class Slow(Service):
-        async def list_videos(self) -> AsyncIterator[Video]:
-            await asyncio.sleep(3)
-            async for video in super().list_videos():
-                yield video
+class SlowList(Service):
+    """Lists videos after three seconds."""
 
-    play = Play(Slow())
+    async def list_videos(self) -> AsyncIterator[Video]:
+        await asyncio.sleep(3)
+        async for video in super().list_videos():
+            yield video
+
+
+class SlowMake(Service):
+    """Answers a paid call after a hundred seconds."""
+
+    async def make(self, operation: str, body: bytes, *, key: str | None) -> Created:
+        await asyncio.sleep(100)
+        return await super().make(operation, body, key=key)
+
+
+@pytest.mark.parametrize(
+    ("service", "state", "seconds"), [(SlowList, "approved", 3), (SlowMake, "rendering", 100)]
+)
+def test_a_stopped_run_waits_for_a_paid_call_without_a_key_and_begins_none(
+    service: type[Service], state: str, seconds: float
+) -> None:
+    play = Play(service())
 
     async def stopped() -> CampaignRow:
         clip = brief("a", operation="image-to-video", max_credits=12)
@@ -63,8 +79,8 @@ def test_a_run_that_is_stopped_begins_no_paid_call_without_a_key() -> None:
         assert await play.ledger.read(unsettled_calls, organisation="studio") == []
         return await stage.row("a")
 
-    assert run_virtually(stopped(), play.time).state == "approved"
-    assert play.time.now - NOW == pytest.approx(3, abs=0.01)
+    assert run_virtually(stopped(), play.time).state == state
+    assert play.time.now - NOW == pytest.approx(seconds, abs=0.01)
 
 
 WAITS = [

@@ -19,6 +19,7 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.stored_plans import ask_plan, replace_plan
 from callsheet.tasks.ledger import plans
 from callsheet.tasks.ledger.audit_log import acts_of, note_act
+from callsheet.tasks.ledger.campaigns import ensure_campaign, find_campaign
 from callsheet.tasks.ledger.database import ledger_url
 from callsheet.tasks.ledger.leases import run_lease
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
@@ -363,3 +364,50 @@ async def test_two_approvals_of_one_person_are_counted_one_after_the_other(made_
     finally:
         other.dispose()
         empty_ledger(made_database)
+
+
+@pytest.mark.merge
+@pytest.mark.parametrize("role", ["approver", "agent"])
+async def test_an_allowance_covers_only_making_videos(ledger: Ledger, role: Role):
+    approve = partial(approved, ledger, by="x", role=role, allowance=1000)
+    kept = {"what": "retention", "words": "deleted after 1s", "by_settings": False}
+    for more in ({"changes": [kept]}, {"line": {"action": "adopt"}}):
+        plan = await ready(ledger, f"p1{len(str(more))}", credits=0, by="x", **more)
+        with pytest.raises(AllowanceSpent, match="covers only making videos"):
+            await approve(plan)
+    settings = {"changes": [{**kept, "by_settings": True}]}
+    await begun(ledger, await approve(await ready(ledger, "p2", by="x", **settings)))
+
+    # In a campaign that Ann began, and one that a typed command made.
+    await begun(ledger, await approved(ledger, await ready(ledger, "a1", campaign="hers")))
+    await ledger.write(ensure_campaign, name="typed", sheet="s.csv", sheet_digest="0", at=NOW)
+    for name, campaign in (("a2", "hers"), ("a3", "typed")):
+        plan = await ready(ledger, name, at=NOW + 2, campaign=campaign, by="x")
+        if role == "approver":
+            assert await approve(plan, at=NOW + 3)
+            continue
+        with pytest.raises(AllowanceSpent, match="did not begin"):
+            await approve(plan, at=NOW + 3)
+
+
+async def test_who_was_refused_at_first_may_approve_when_the_allowance_is_enough(ledger: Ledger):
+    """The ledger has taken the sheet in by then: the campaign is there, and nobody began it."""
+    first = await ready(ledger, "p1", by="x")
+    person = await approver(ledger, "x", role="agent", allowance=1000)
+
+    class Refusing:
+        """The ledger, in which the allowance is spent in the moment before the approval."""
+
+        read = ledger.read
+
+        async def write(self, change: Any, /, **named: Any) -> Any:
+            if "run_id" in named:
+                raise AllowanceSpent("spent meanwhile")
+            return await ledger.write(change, **named)
+
+    with pytest.raises(AllowanceSpent, match="spent meanwhile"):
+        await approving(first, run_id="r1", person=person)(Refusing(), at=NOW + 1)
+    assert await ledger.read(find_campaign, name="spring") is not None
+
+    again = await ready(ledger, "p2", at=NOW + 2, by="x")
+    assert await approving(again, run_id="r2", person=person)(ledger, at=NOW + 3)

@@ -18,6 +18,7 @@ from callsheet.tasks.ledger.campaigns import all_campaigns, ensure_campaign
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.moves import note, remark
 from callsheet.tasks.ledger.schema import campaigns, events, leases
+from callsheet.tasks.ledger.takes import settle
 from callsheet.tasks.runtime.errors import LedgerError
 from tests.campaigns import NOW, Stage, brief, sums
 from tests.leasing import acquire_lease
@@ -210,3 +211,17 @@ async def test_two_ledgers_that_lock_each_other_out_are_both_let_through(ledger,
         await asyncio.gather(ledger.write(cross("a", "b")), other.write(cross("b", "a")))
     total = select(func.sum(campaigns.c.charged))
     assert await ledger.read(lambda c: c.scalar(total)) == 4
+
+
+async def test_a_charge_beyond_its_quote_takes_nothing_back_that_the_group_set_aside(
+    ledger: Ledger,
+):
+    """In all they pass the budget, which only setting aside may not: each is tried alone."""
+    stage = await Stage.set(ledger, *map(brief, "abc"), budget=30)
+    a = await stage.rendering("a", 12)
+    found = [await stage.approve(row, 8) for row in "bc"]
+    dear = stage.write(settle, a, a.take, new="ready", charged=Decimal(20), at=NOW)
+    await in_one_group(ledger, *(open_on(stage, row, Terms()) for row in found), dear)
+    assert [row.state for row in await stage.rows()] == ["ready", "submitting", "submitting"]
+    account = await ledger.read(lambda c: sums(c, stage.campaign.id))
+    assert account == (16_000_000, 20_000_000, 16_000_000, 20_000_000)

@@ -46,6 +46,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_is_kept_is_found_again_and_closed_to_others(folder: Path):
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)
     keep(folder, LOGIN, KEY)
     found = read_register(folder, "default").of("https://api.test/api/v1/")
     assert found == replace(LOGIN, key=KEY)

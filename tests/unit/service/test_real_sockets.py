@@ -133,3 +133,20 @@ async def test_no_more_requests_are_under_way_than_asked_for(serve, connect):
         await asyncio.gather(*(service.get("vid_1") for _ in range(40)))
     server.close()
     assert peak == 4
+
+
+async def test_cancelling_between_attempts_is_not_swallowed(serve, connect):
+    server = await serve("close")
+    started = asyncio.Event()
+
+    async def sleep(_):
+        started.set()
+        await asyncio.Event().wait()
+
+    service = connect(server.base_url, sleep=sleep)
+    call = asyncio.create_task(create(service))
+    await started.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert len(server.seen) == 1

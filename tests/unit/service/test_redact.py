@@ -126,3 +126,9 @@ def test_a_wrong_format_string_still_comes_out_redacted(log):
 )
 def test_an_address_keeps_its_query_unless_that_signs_it(address, kept):
     assert unsigned(address) == kept
+
+
+def test_libraries_that_log_addresses_are_quiet():
+    install([])
+    assert not logging.getLogger("httpx").isEnabledFor(logging.INFO)
+    assert not logging.getLogger("botocore").isEnabledFor(logging.DEBUG)

@@ -111,3 +111,10 @@ async def test_a_catalogue_is_a_list_and_one_that_is_none_is_not_an_empty_one(ta
     assert await getattr(service, method)() == [{"id": 1}]
     with pytest.raises(ShapeError):
         await getattr(service, method)()
+
+
+async def test_a_share_link_that_is_none_may_have_been_made(talk):
+    service, seen = talk((200, {"data": {}, "error": None, "meta": {}}))
+    with pytest.raises(OutcomeUnknown):
+        await service.ask(ops.SHARE, "vid_1")
+    assert len(seen) == 1

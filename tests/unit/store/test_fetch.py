@@ -257,3 +257,8 @@ async def test_two_downloads_of_one_name_do_not_mix(fetcher, server, spool):
         fetched = await cut_off.fetch("row-1", server.fresh_url)
     assert tangled
     assert Path(fetched.path).read_bytes() == server.data
+
+
+async def test_a_server_that_ignores_range_is_read_from_the_start(fetcher, server, video) -> None:
+    server.plan += [cut(1000), always(answer(200, video, ETag='"one"'))]
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == video

@@ -229,3 +229,8 @@ async def test_it_dies_with_its_parent(video_path):
     parent.communicate()
     async with asyncio.timeout(10):
         await ends(pid)
+
+
+async def test_a_file_that_someone_took_away_is_missed_as_it_is_here(inspector, tmp_path) -> None:
+    with pytest.raises(FileNotFoundError):
+        await inspector.inspect(tmp_path / "gone.mp4", "no")
