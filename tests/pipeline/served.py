@@ -82,16 +82,17 @@ class Server:
         again = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}, "force": True}
         self._ask("POST", f"/flow_runs/{run}/set_state", again)
 
-    def input(self, run: str, key: str) -> Any:
-        """Return an input of a run: the schema of the form, or what stands above it.
+    def question(self, run: Mapping[str, Any]) -> str:
+        """Return what stands above the form that a suspended run has on its page.
 
         Prefect says that a run is suspended before it has kept what belongs to the form.
         """
+        key = run["state"]["state_details"]["run_input_keyset"]["description"]
         until = time.monotonic() + 60
         while True:
-            found = self.client.get(f"/flow_runs/{run}/input/{key}")
+            found = self.client.get(f"/flow_runs/{run['id']}/input/{key}")
             if found.status_code != 404 or time.monotonic() > until:
-                return found.raise_for_status().json()
+                return str(found.raise_for_status().json())
             time.sleep(0.3)
 
     def child(self, run: str) -> dict[str, Any]:

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import time
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tests.programs import Desk, Sandbox
 
+pytestmark = pytest.mark.merge
+
 IMAGE = "https://img.example/{}.png"
 HEAD = "id,operation,image,clip,script,photos,duration_seconds,max_credits\n"
-
-
-@pytest.fixture
-def desk(tmp_path: Path, studio: Sandbox) -> Iterator[Desk]:
-    # 3 s instead of 10 min: how long a clip is searched for after a lost answer.
-    yield Desk(tmp_path, {**studio.environ, "CALLSHEET_EVIDENCE_WAIT": "3s"})
-    studio.clear_faults()
 
 
 def images(*rows: str) -> str:
@@ -30,7 +20,6 @@ def images(*rows: str) -> str:
     )
 
 
-@pytest.mark.merge
 def test_every_kind_of_clip_is_made_and_delivered_without_a_key(desk: Desk, name: str) -> None:
     sheet = HEAD + (
         f"a,image-to-video,{IMAGE.format(name)},,,,5,50\n"
@@ -47,6 +36,7 @@ def test_every_kind_of_clip_is_made_and_delivered_without_a_key(desk: Desk, name
     assert desk.run(f"{name}.csv").json["rows"] == {"total": 3, "delivered": 3}
 
 
+@pytest.mark.always
 def test_a_clip_without_a_price_of_its_own_is_not_bought_on_a_budget(desk: Desk, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", images(name).replace(",50\n", ",\n"))
     ended = desk.run(sheet, "--budget", "100")
@@ -54,6 +44,7 @@ def test_a_clip_without_a_price_of_its_own_is_not_bought_on_a_budget(desk: Desk,
     assert "max_credits" in ended.err
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("fault", ["drop-after", "error-after", "not-json", "shapeless"])
 def test_what_a_lost_answer_made_is_found_and_not_paid_again(
     desk: Desk, studio: Sandbox, name: str, fault: str
@@ -68,7 +59,6 @@ def test_what_a_lost_answer_made_is_found_and_not_paid_again(
     assert len(set(ids)) == 2
 
 
-@pytest.mark.merge
 def test_a_call_that_may_have_been_lost_on_the_way_asks_a_person(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -93,51 +83,6 @@ def test_a_call_that_may_have_been_lost_on_the_way_asks_a_person(
     assert desk.rows(name)[name]["take"] == 2
 
 
-@pytest.mark.merge
-def test_two_that_look_alike_are_told_apart_by_a_person(
-    desk: Desk, studio: Sandbox, name: str
-) -> None:
-    # Somebody else of the organisation has the same picture animated while our answer is lost.
-    studio.plan_fault(on="image-to-video", nth=1, do="drop-after")
-    before = studio.calls().get("image-to-video", 0)
-    process = desk.start("run", desk.sheet(f"{name}.csv", images(name)), "--yes",
-                         "--without-prefect")  # fmt: skip
-    while studio.calls().get("image-to-video", 0) == before:
-        time.sleep(0.02)
-    theirs = studio.post("videos/image-to-video", {"image": IMAGE.format(name)})["id"]
-    assert process.wait(60) == 3
-    row = desk.rows(name)[name]
-    assert (row["state"], row["video_id"]) == ("uncertain", None)
-    assert theirs in row["reason"]
-    (ours,) = {word.strip(",:") for word in row["reason"].split() if word.startswith("vid_")} - {
-        theirs
-    }
-    assert desk.call("resolve", name, name, "--adopt", "vid_nobodys").status == 2
-    assert desk.call("resolve", name, name, "--adopt", ours).status == 0
-    assert desk.run(f"{name}.csv").json["rows"] == {"total": 1, "delivered": 1}
-    assert desk.rows(name)[name]["video_id"] == ours
-
-
-@pytest.mark.merge
-def test_a_run_that_is_killed_while_a_call_is_under_way_finds_what_it_made(
-    desk: Desk, studio: Sandbox, name: str
-) -> None:
-    studio.plan_fault(on="image-to-video", nth=1, do="slow", seconds=5)
-    calls, before = studio.calls().get("image-to-video", 0), len(studio.bought())
-    process = desk.start("run", desk.sheet(f"{name}.csv", images(name)), "--yes",
-                         "--without-prefect")  # fmt: skip
-    while studio.calls().get("image-to-video", 0) == calls:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert desk.rows(name)[name]["state"] == "submitting"
-    ended = desk.run(f"{name}.csv")
-    assert ended.json["rows"] == {"total": 1, "delivered": 1}
-    assert studio.calls()["image-to-video"] - calls == 1
-    assert len(studio.bought()) - before == 1
-
-
-@pytest.mark.merge
 def test_a_refused_or_limited_call_was_not_carried_out_and_may_go_again(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

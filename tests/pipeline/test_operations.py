@@ -27,8 +27,6 @@ PAGE = (ROOT / "docs" / "operations.md").read_text()
 NIGHT = PAGE.split("## At three in the morning\n")[1].split("\n## ")[0]
 #: What is seen, what it means, what to type first, whom to wake.
 SYMPTOMS = [line.strip("| ").split(" | ") for line in NIGHT.splitlines() if " | " in line][1:]
-#: A render takes so long, in seconds: longer than a run is given that is left.
-RENDER = 10.0
 #: Programs of others that the page has typed: those are not run here.
 OTHERS = {"make", "crontab", "export", "unset"}
 
@@ -188,43 +186,3 @@ def _receiver(desk: Desk) -> Iterator[None]:
 def _keys(desk: Desk) -> list[str]:
     with closing(sqlite3.connect(desk.folder / ".callsheet" / "ledger.db")) as ledger:
         return [key for (key,) in ledger.execute("SELECT key FROM takes")]
-
-
-def test_the_drill_with_videos_under_way_pays_for_each_once(
-    on_call: Desk, service: Sandbox, name: str
-) -> None:
-    sheet, folder = on_call.folder / f"{name}.csv", on_call.folder
-    run = ("run", sheet.name, "--yes", "--without-prefect", "--wait", "poll", "--json")
-    service.plan_fault(on="render", do="slow", seconds=RENDER)
-    sheet.write_text(simple_sheet(2, title=name))
-    _leave_under_way(on_call, *run)
-    made = on_call.call("ledger", "backup", "backups/", "--json")
-    # One more is sent, of which the backup knows nothing.
-    sheet.write_text(simple_sheet(3, title=name))
-    _leave_under_way(on_call, *run)
-    keys = _keys(on_call)
-    service.clear_faults()
-    for file in (folder / ".callsheet").glob("ledger.db*"):
-        file.unlink()
-
-    restored = on_call.call("ledger", "restore", made.json["file"])
-    checked = on_call.call("ledger", "check")
-    before = on_call.call("rows", name, "--json").lines
-    ended = on_call.call(*run)
-
-    assert (made.status, restored.status, checked.status) == (0, 0, 0), restored.err
-    assert {row["state"] for row in before} == {"rendering"}
-    assert (ended.status, ended.json["rows"]) == (0, {"total": 3, "delivered": 3}), ended.err
-    assert len(keys) == 3
-    assert sorted(_keys(on_call)) == sorted(keys)
-    assert service.charged(keys) == dict.fromkeys(keys, 1)
-
-
-def _leave_under_way(desk: Desk, *run: str) -> None:
-    """Leave a run once all its creates have begun, on a machine that may be busy."""
-    for _ in range(60):
-        ended = desk.call(*run, "--max-wait", "1s")
-        assert ended.status == 5, ended.err
-        if "approved" not in ended.json["rows"]:
-            return
-    raise AssertionError(ended.err)

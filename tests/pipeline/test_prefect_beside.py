@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import os
 import time
+from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
+from tests.pipeline.conftest import GIVEN
+from tests.prefect_servers import PrefectServer
 from tests.programs import Desk, Finished, simple_sheet
 from tests.web import Quiet, serving
-
-pytestmark = pytest.mark.merge
 
 #: More than the command waits for Prefect at its end, on a machine that is busy.
 SOON = 8.0
@@ -85,6 +91,7 @@ class Slow(Scripted):
         self.say(200, json.dumps({"id": "7", "state": {"type": "RUNNING"}}))
 
 
+@pytest.mark.merge
 def test_a_server_that_is_not_there_is_said_once(desk: Desk, name: str) -> None:
     ended = _run(desk, name, "http://127.0.0.1:9/api")
 
@@ -92,7 +99,6 @@ def test_a_server_that_is_not_there_is_said_once(desk: Desk, name: str) -> None:
     assert ended.err.count(words) == ended.err.count("Prefect") == 1
 
 
-@pytest.mark.always
 def test_a_server_that_refuses_the_key_is_said_once_and_the_key_is_not(
     desk: Desk, name: str
 ) -> None:
@@ -105,6 +111,7 @@ def test_a_server_that_refuses_the_key_is_said_once_and_the_key_is_not(
     assert "pnu_wrong" not in ended.err
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("server", [Silent, Dead, Broken])
 def test_a_server_that_answers_no_more_holds_up_nobody_for_long(
     desk: Desk, name: str, server: type[Scripted]
@@ -125,6 +132,7 @@ def test_a_server_that_answers_no_more_holds_up_nobody_for_long(
     assert "Traceback" not in err
 
 
+@pytest.mark.merge
 def test_a_server_that_is_slow_is_waited_for_at_the_end(desk: Desk, name: str) -> None:
     with serving(Slow) as url:
         ended = _run(desk, name, f"{url}/api")
@@ -132,7 +140,6 @@ def test_a_server_that_is_slow_is_waited_for_at_the_end(desk: Desk, name: str) -
     assert "Prefect" not in ended.err
 
 
-@pytest.mark.always
 def test_what_a_server_does_not_take_is_said_and_ends_nothing(desk: Desk, name: str) -> None:
     with serving(Choosy) as url:
         ended = _run(desk, name, f"{url}/api")
@@ -148,3 +155,70 @@ def _run(desk: Desk, name: str, url: str) -> Finished:
     assert ended.status == 0, ended.err
     assert ended.json["rows"] == {"total": 2, "delivered": 2}
     return ended
+
+
+@pytest.mark.merge
+@pytest.mark.prefect
+@pytest.mark.skipif(GIVEN in os.environ, reason="a server that Callsheet did not start")
+def test_foreign_names_and_pages_of_other_sites_are_refused(server: PrefectServer) -> None:
+    port = urlsplit(server.url).port
+    own, evil = f"127.0.0.1:{port}", f"evil.example:{port}"
+    asked_as: list[tuple[dict[str, str], int]] = [
+        # A name that leads to this machine, as after DNS rebinding.
+        ({"Host": evil}, 421),
+        ({"Host": evil, "Origin": f"http://{evil}"}, 421),
+        ({"Host": f"127.0.0.1.evil.example:{port}"}, 421),
+        ({"Host": ""}, 421),
+        # What a page elsewhere sends by itself, which needs no permission of the server first.
+        ({"Host": own, "Origin": "http://evil.example"}, 403),
+        ({"Host": own, "Origin": "null"}, 403),
+        # Another program of this machine that serves pages.
+        ({"Host": own, "Origin": "http://localhost:1"}, 403),
+        # Its own pages, under either name, and programs.
+        ({"Host": own, "Origin": f"http://localhost:{port}"}, 201),
+        ({"Host": f"localhost:{port}", "Origin": f"http://localhost:{port}"}, 201),
+        ({"Host": own}, 201),
+    ]
+    for number, (headers, status) in enumerate(asked_as):
+        name = f"asked-{number}"
+        assert made_flow(server, name, headers) == status, headers
+        assert is_known(server, name) == (status == 201), headers
+
+
+@pytest.mark.merge
+@pytest.mark.prefect
+@pytest.mark.skipif(GIVEN in os.environ, reason="a server that Callsheet did not start")
+def test_websockets_are_refused_alike(server: PrefectServer) -> None:
+    port = urlsplit(server.url).port
+    events = f"ws://127.0.0.1:{port}/api/events/in"
+    for origin in (f"http://evil.example:{port}", "null"):
+        with pytest.raises(InvalidStatus):
+            connect(events, origin=origin, proxy=None)  # type: ignore[arg-type]
+    with connect(events, proxy=None):
+        pass
+
+
+def made_flow(server: PrefectServer, name: str, headers: Mapping[str, str]) -> int:
+    """Ask the server to create something, as these headers, and return the status."""
+    return asked(server, "flows/", {"name": name}, headers)[0]
+
+
+def is_known(server: PrefectServer, name: str) -> bool:
+    """Return whether the server has created that."""
+    wanted = {"flows": {"name": {"any_": [name]}}}
+    found = asked(server, "flows/filter", wanted, {"Host": urlsplit(server.url).netloc})[1]
+    return bool(json.loads(found))
+
+
+def asked(
+    server: PrefectServer, path: str, body: Mapping[str, object], headers: Mapping[str, str]
+) -> tuple[int, bytes]:
+    """Post to the server without a content type, which a page may do to any site."""
+    at = urlsplit(server.url)
+    line = http.client.HTTPConnection("127.0.0.1", at.port, timeout=30)
+    try:
+        line.request("POST", f"{at.path}/{path}", json.dumps(body).encode(), dict(headers))
+        answer = line.getresponse()
+        return answer.status, answer.read()
+    finally:
+        line.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,21 +17,16 @@ from callsheet.tasks.runtime.settings import load_settings
 from tests.fixtures import sandbox_fixture
 from tests.programs import Desk, Sandbox, simple_sheet
 
+pytestmark = pytest.mark.merge
+
 #: A sandbox where things go wrong, for all tests of this file.
-studio = sandbox_fixture("--credits", "1000000")
-
-
-@pytest.fixture
-def desk(tmp_path: Path, studio: Sandbox) -> Iterator[Desk]:
-    yield Desk(tmp_path, dict(studio.environ))
-    studio.clear_faults()
+own_sandbox = sandbox_fixture("--credits", "1000000")
 
 
 def keys(desk: Desk, name: str, row: str) -> list[str]:
     return [take["key"] for take in desk.call("explain", name, row, "--json").json["takes"]]
 
 
-@pytest.mark.merge
 def test_a_delivered_row_is_taken_again_by_the_next_run(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -68,6 +62,7 @@ def test_a_delivered_row_is_taken_again_by_the_next_run(
     assert desk.run(sheet).json["credits"]["charged"] == 45
 
 
+@pytest.mark.always
 def test_a_retake_needs_no_sheet_and_asks_the_budget(desk: Desk, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
     desk.run(sheet, "--budget", "20")
@@ -86,7 +81,6 @@ def test_a_retake_needs_no_sheet_and_asks_the_budget(desk: Desk, name: str) -> N
     assert desk.rows(name)["r001"]["take"] == 2
 
 
-@pytest.mark.merge
 def test_a_retake_above_the_limit_of_its_row_is_shown_and_not_approved(
     desk: Desk, name: str
 ) -> None:
@@ -104,16 +98,15 @@ def test_a_retake_above_the_limit_of_its_row_is_shown_and_not_approved(
     assert desk.rows(name)["r001"]["take"] == 1
 
 
-@pytest.mark.merge
 def test_a_killed_retake_is_carried_on_and_paid_once(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
     desk.run(desk.sheet(f"{name}.csv", simple_sheet(2)))
     studio.plan_fault(on="create", do="slow", seconds=20)
-    creates = studio.calls()["create"]
+    creates = studio.creates()
     process = desk.start("retake", name, "r001", "--yes", "--run")
     until = time.monotonic() + 60
-    while studio.calls()["create"] == creates:
+    while studio.creates() == creates:
         assert time.monotonic() < until
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
@@ -135,7 +128,6 @@ def test_a_killed_retake_is_carried_on_and_paid_once(
     assert desk.run(f"{name}.csv").json["credits"]["charged"] == 45
 
 
-@pytest.mark.merge
 def test_failed_and_rejected_rows_get_new_keys(desk: Desk, studio: Sandbox, name: str) -> None:
     studio.plan_fault(on="render", do="fail", nth=1)
     studio.plan_fault(on="create", do="status", status=400, nth=2)
@@ -156,7 +148,6 @@ def test_failed_and_rejected_rows_get_new_keys(desk: Desk, studio: Sandbox, name
         assert len(set(keys(desk, name, row["row"]))) == 2
 
 
-@pytest.mark.merge
 def test_a_stalled_take_stays_booked_and_an_unwanted_retake_is_taken_back(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -179,7 +170,6 @@ def test_a_stalled_take_stays_booked_and_an_unwanted_retake_is_taken_back(
     assert desk.run(sheet).json["rows"] == {"total": 1, "delivered": 1}
 
 
-@pytest.mark.merge
 def test_a_retake_that_cannot_be_is_refused_before_anything(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -192,7 +182,6 @@ def test_a_retake_that_cannot_be_is_refused_before_anything(
         assert "nothing was spent" in ended.err
 
 
-@pytest.mark.merge
 async def test_a_flow_takes_rows_again_though_others_of_them_are_under_way(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

@@ -30,7 +30,7 @@ def test_a_sheet_that_was_tried_is_made_by_the_service_afterwards(
     desk: Desk, at_home: Desk, service: Sandbox, name: str
 ) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
-    before = service.calls().get("create", 0)
+    before = service.creates()
     tried = trial(at_home, sheet)
 
     planned = desk.call("plan", sheet, "--json")
@@ -41,13 +41,13 @@ def test_a_sheet_that_was_tried_is_made_by_the_service_afterwards(
     assert tried.json["campaign"] == name
     assert planned.json["campaign"] == made.json["campaign"] == f"{name}-real"
     assert f"{name} was only tried with --sandbox" in made.err
-    assert service.calls()["create"] == before + 2
+    assert service.creates() == before + 2
     assert [video(desk, made), video(at_home, tried)] == [f"{name}-real", name]
     assert again.json["campaign"] == f"{name}-real"
     assert "nothing to do, 0 credits" in again.err
     assert tried_again.json["campaign"] == name
     assert "nothing to do, 0 credits" in tried_again.err
-    assert service.calls()["create"] == before + 2
+    assert service.creates() == before + 2
 
 
 def video(desk: Desk, ended: Finished) -> str:
@@ -80,7 +80,7 @@ def test_a_plan_saved_in_a_trial_is_not_paid_for(
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
     assert at_home.call("plan", sheet, "-o", "trial.json", "--sandbox").status == 0
     assert desk.call("plan", sheet, "-o", "real.json").status == 0
-    before = service.calls().get("create", 0)
+    before = service.creates()
 
     paid = desk.call("run", sheet, "--plan", "trial.json", "--without-prefect")
     tried = at_home.call("run", sheet, "--plan", "real.json", "--without-prefect", "--sandbox")
@@ -88,7 +88,7 @@ def test_a_plan_saved_in_a_trial_is_not_paid_for(
     assert (paid.status, tried.status) == (4, 4)
     assert "the plan was made with a sandbox, and its videos would be made by a real" in paid.err
     assert "the plan was made with a real service, and its videos" in tried.err
-    assert service.calls().get("create", 0) == before
+    assert service.creates() == before
 
 
 @pytest.mark.slow
@@ -115,9 +115,8 @@ def test_videos_of_a_trial_are_not_taken_back_for_real_ones(
 ) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
     trial(at_home, sheet)
-    for file in (desk.folder / ".callsheet").glob("ledger.db*"):
-        file.unlink()
-    before = service.calls().get("create", 0)
+    desk.lose_ledger()
+    before = service.creates()
 
     refused = desk.run(sheet)
 
@@ -125,7 +124,7 @@ def test_videos_of_a_trial_are_not_taken_back_for_real_ones(
     assert manifest["sandbox"] is True
     assert refused.status == 4
     assert "made with --sandbox" in refused.err
-    assert service.calls().get("create", 0) == before
+    assert service.creates() == before
 
 
 def test_a_trial_says_what_is_paid_for_twice_as_a_real_service_does(
