@@ -62,7 +62,7 @@ class Nights:
         """Put a sheet there, as if it had lain there for a while."""
         self.path.mkdir(exist_ok=True)
         file = self.path / f"{self.name}-{stem}.csv"
-        file.write_text(text)
+        file.write_text(text, newline="")
         if old:
             os.utime(file, (time.time() - 1000,) * 2)
         return file

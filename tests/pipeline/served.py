@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
+from tests.launcher import IMPORTS
 from tests.prefect_servers import PrefectServer
 from tests.programs import Desk
 
@@ -169,3 +171,21 @@ def _wait_until_served(client: httpx.Client, process: subprocess.Popen[bytes]) -
         assert process.poll() is None, "it does not serve"
         assert time.monotonic() < until
         time.sleep(0.2)
+
+
+def call_flows(
+    program: str, orders: Sequence[Any], *, desk: Desk, server: PrefectServer
+) -> subprocess.CompletedProcess[str]:
+    """Run a program that is given its orders as JSON; return what it said."""
+    path = {"PATH": "/usr/bin:/bin", "HOME": str(desk.folder), "PYTHONPATH": IMPORTS}
+    done = subprocess.run(
+        [sys.executable, "-c", program, json.dumps(orders)],
+        cwd=desk.folder,
+        env={**path, **desk.environ, "PREFECT_API_URL": server.url},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done

@@ -73,11 +73,11 @@ def test_a_report_that_is_gone_is_written_again(desk: Desk, name: str, lost: str
     file.write_text("something else")
     assert desk.run(sheet).status == 0
     assert file.read_text().splitlines()[-1] == before.splitlines()[-1]
-    # A note costs nothing, and the reports show it.
+    # A note costs nothing, and the status sheet shows it.
     desk.sheet(sheet, simple_sheet(2, columns=",notes", cells=",second"))
     ended = desk.run(sheet)
     assert (ended.status, ended.json["credits"]["charged_this_run"]) == (0, 0)
-    assert "second" in file.read_text()
+    assert "second" in file.with_name("status.csv").read_text()
 
 
 async def run_again(folder: Path, **asked: Any) -> RunOutcome:

@@ -16,7 +16,7 @@ import pytest
 
 from callsheet import RowResult
 from callsheet.deployments.servers import SERVER
-from tests.pipeline.calling import call_flows
+from tests.pipeline.served import call_flows
 from tests.prefect_servers import PrefectServer
 from tests.programs import ROOT, Desk, Finished, Sandbox, sandbox, simple_sheet, wait_until
 

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,6 +18,8 @@ from tests.pipeline.conftest import GIVEN
 from tests.prefect_servers import PrefectServer
 from tests.programs import Desk, Finished, simple_sheet
 from tests.web import Quiet, serving
+
+pytestmark = pytest.mark.merge
 
 #: More than the command waits for Prefect at its end, on a machine that is busy.
 SOON = 8.0
@@ -91,7 +94,6 @@ class Slow(Scripted):
         self.say(200, json.dumps({"id": "7", "state": {"type": "RUNNING"}}))
 
 
-@pytest.mark.merge
 def test_a_server_that_is_not_there_is_said_once(desk: Desk, name: str) -> None:
     ended = _run(desk, name, "http://127.0.0.1:9/api")
 
@@ -99,6 +101,7 @@ def test_a_server_that_is_not_there_is_said_once(desk: Desk, name: str) -> None:
     assert ended.err.count(words) == ended.err.count("Prefect") == 1
 
 
+@pytest.mark.always
 def test_a_server_that_refuses_the_key_is_said_once_and_the_key_is_not(
     desk: Desk, name: str
 ) -> None:
@@ -111,7 +114,6 @@ def test_a_server_that_refuses_the_key_is_said_once_and_the_key_is_not(
     assert "pnu_wrong" not in ended.err
 
 
-@pytest.mark.merge
 @pytest.mark.parametrize("server", [Silent, Dead, Broken])
 def test_a_server_that_answers_no_more_holds_up_nobody_for_long(
     desk: Desk, name: str, server: type[Scripted]
@@ -132,7 +134,6 @@ def test_a_server_that_answers_no_more_holds_up_nobody_for_long(
     assert "Traceback" not in err
 
 
-@pytest.mark.merge
 def test_a_server_that_is_slow_is_waited_for_at_the_end(desk: Desk, name: str) -> None:
     with serving(Slow) as url:
         ended = _run(desk, name, f"{url}/api")
@@ -140,6 +141,7 @@ def test_a_server_that_is_slow_is_waited_for_at_the_end(desk: Desk, name: str) -
     assert "Prefect" not in ended.err
 
 
+@pytest.mark.always
 def test_what_a_server_does_not_take_is_said_and_ends_nothing(desk: Desk, name: str) -> None:
     with serving(Choosy) as url:
         ended = _run(desk, name, f"{url}/api")
@@ -157,13 +159,12 @@ def _run(desk: Desk, name: str, url: str) -> Finished:
     return ended
 
 
-@pytest.mark.merge
 @pytest.mark.prefect
 @pytest.mark.skipif(GIVEN in os.environ, reason="a server that Callsheet did not start")
 def test_foreign_names_and_pages_of_other_sites_are_refused(server: PrefectServer) -> None:
     port = urlsplit(server.url).port
     own, evil = f"127.0.0.1:{port}", f"evil.example:{port}"
-    asked_as: list[tuple[dict[str, str], int]] = [
+    headers: list[tuple[dict[str, str], int]] = [
         # A name that leads to this machine, as after DNS rebinding.
         ({"Host": evil}, 421),
         ({"Host": evil, "Origin": f"http://{evil}"}, 421),
@@ -179,13 +180,14 @@ def test_foreign_names_and_pages_of_other_sites_are_refused(server: PrefectServe
         ({"Host": f"localhost:{port}", "Origin": f"http://localhost:{port}"}, 201),
         ({"Host": own}, 201),
     ]
-    for number, (headers, status) in enumerate(asked_as):
+    for number, (said, status) in enumerate(headers):
         name = f"asked-{number}"
-        assert made_flow(server, name, headers) == status, headers
-        assert is_known(server, name) == (status == 201), headers
+        assert posted(server, "flows/", {"name": name}, said)[0] == status, said
+        wanted = {"flows": {"name": {"any_": [name]}}}
+        known = json.loads(posted(server, "flows/filter", wanted, {"Host": own})[1])
+        assert bool(known) == (status == 201), said
 
 
-@pytest.mark.merge
 @pytest.mark.prefect
 @pytest.mark.skipif(GIVEN in os.environ, reason="a server that Callsheet did not start")
 def test_websockets_are_refused_alike(server: PrefectServer) -> None:
@@ -198,27 +200,12 @@ def test_websockets_are_refused_alike(server: PrefectServer) -> None:
         pass
 
 
-def made_flow(server: PrefectServer, name: str, headers: Mapping[str, str]) -> int:
-    """Ask the server to create something, as these headers, and return the status."""
-    return asked(server, "flows/", {"name": name}, headers)[0]
-
-
-def is_known(server: PrefectServer, name: str) -> bool:
-    """Return whether the server has created that."""
-    wanted = {"flows": {"name": {"any_": [name]}}}
-    found = asked(server, "flows/filter", wanted, {"Host": urlsplit(server.url).netloc})[1]
-    return bool(json.loads(found))
-
-
-def asked(
+def posted(
     server: PrefectServer, path: str, body: Mapping[str, object], headers: Mapping[str, str]
 ) -> tuple[int, bytes]:
     """Post to the server without a content type, which a page may do to any site."""
     at = urlsplit(server.url)
-    line = http.client.HTTPConnection("127.0.0.1", at.port, timeout=30)
-    try:
+    with closing(http.client.HTTPConnection("127.0.0.1", at.port, timeout=30)) as line:
         line.request("POST", f"{at.path}/{path}", json.dumps(body).encode(), dict(headers))
         answer = line.getresponse()
         return answer.status, answer.read()
-    finally:
-        line.close()

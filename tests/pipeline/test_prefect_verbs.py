@@ -20,7 +20,7 @@ from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.values import rows_of
 from tests.leasing import acquire_lease
-from tests.pipeline.calling import call_flows
+from tests.pipeline.served import call_flows
 from tests.prefect_servers import PrefectServer
 from tests.programs import Desk, Sandbox, simple_sheet
 

@@ -6,24 +6,21 @@ a command of a CI service; a control character could turn the rest of a line rou
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
-import os
 import time
 import tomllib
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from callsheet.flows.nightly_run import sweep
 from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.notices import digest
-from callsheet.tasks.runtime.settings import load_settings
 from tests.hearing_of_nights import mailbox
+from tests.pipeline.nights import Nights
 from tests.programs import Desk, Sandbox, simple_sheet
+
+pytestmark = pytest.mark.merge
 
 #: Begins a line of its own after every kind of line break, in the middle of a text.
 FORGED = ("::error::forged", "1 video for 12 credits", "https://evil.example/approve")
@@ -62,7 +59,6 @@ def forged(text: str) -> list[str]:
     return [*lines, *sorted(set(text) & CONTROLS)]
 
 
-@pytest.mark.merge
 def test_plans_rows_problems_and_reports_stay_on_their_lines(desk: Desk, name: str) -> None:
     file, broken = f"{name}.csv", desk.folder / "broken.csv"
     (desk.folder / file).write_text(sheet(("a", "9:16", "100"), ("b", "9:16", "1")), newline="")
@@ -95,43 +91,32 @@ def test_plans_rows_problems_and_reports_stay_on_their_lines(desk: Desk, name: s
     assert again.json["credits"]["total"] == 0
 
 
-@pytest.mark.merge
 async def test_mails_and_reports_of_a_night_stay_on_their_lines(
     tmp_path: Path, service: Sandbox, name: str
 ) -> None:
-    folder = tmp_path / "inbox"
-    folder.mkdir()
-    for stem, rows in {
-        "made": (("a", "9:16", "100"), ("b", "9:16", "1")),
-        "asks": (("c", "16:9", "100"), ("d", "16:9", "100"), ("e", "16:9", "100")),
-        "bad": (("f", f"9:61\n{FORGED[0]}", "100"),),
-    }.items():
-        file = folder / f"{name}-{stem}.csv"
-        file.write_text(sheet(*rows), newline="")
-        os.utime(file, (time.time() - 1000,) * 2)
-    settings = load_settings(environ=service.environ, folder=tmp_path)
+    nights = Nights(tmp_path, service, name)
+    nights.put("made", sheet(("a", "9:16", "100"), ("b", "9:16", "1")))
+    nights.put("asks", sheet(*((row, "16:9", "100") for row in "cde")))
+    nights.put("bad", sheet(("f", f"9:61\n{FORGED[0]}", "100")))
     with mailbox() as box:
-        inbox = Inbox(
-            name="spring", place=str(folder), approval="auto", per_night=Decimal(1000),
-            per_sheet=Decimal(30), notify=(box.address(),),
-        )  # fmt: skip
-        night = await sweep(inbox, settings, night="2026-11-20", zone="UTC", sleep=asyncio.sleep)
-        async with await open_ledger(settings.ledger) as ledger:
-            await digest(ledger, settings, [inbox], report=night, clock=time.time)
+        nights.terms = {"per_sheet": 30, "notify": (box.address(),)}
+        night = await nights.sweep()
+        async with await open_ledger(nights.settings.ledger) as ledger:
+            about = {"report": night, "clock": time.time}
+            await digest(ledger, nights.settings, [nights.inbox()], **about)
         (mail,) = box.letters
-
     assert [one.outcome for one in night.sheets] == ["not-approved", "invalid", "needs-person"]
-    text = mail.get_body(("plain",))
-    assert "b, Kettle\u21b5::error::forged" in text.get_content()
-    assert forged(text.get_content().replace("\r\n", "\n")) == []
-    reports = [path.read_text("utf-8-sig") for path in folder.glob("*.report.csv")]
+    text = mail.get_body(("plain",)).get_content()
+    assert "b, Kettle\u21b5::error::forged" in text
+    reports = [path.read_text("utf-8-sig") for path in nights.path.glob("*.report.csv")]
     assert len(reports) == 3
-    assert [forged(one.replace("\r\n", "\n")) for one in reports] == [[]] * 3
+    assert [forged(one.replace("\r\n", "\n")) for one in (text, *reports)] == [[]] * 4
 
 
 NOTE = "is not UTF-8 and was read as Windows-1252"
 
 
+@pytest.mark.always
 def test_every_command_on_a_sheet_says_its_notes_once(desk: Desk, name: str) -> None:
     sheet = f"{name}.csv"
     (desk.folder / sheet).write_bytes(simple_sheet(1).replace("Video", "Fïlm").encode("cp1252"))
@@ -159,6 +144,7 @@ def words_of(maps: tuple[str, ...]) -> list[str]:
     return [word for one in maps for word in ("--map", one)]
 
 
+@pytest.mark.always
 def test_an_answer_is_of_the_sheets_with_these_headers_and_the_first_one_holds(
     desk: Desk, name: str
 ) -> None:
@@ -189,7 +175,6 @@ def test_an_answer_is_of_the_sheets_with_these_headers_and_the_first_one_holds(
     assert written["columns"] == {"Brief": "notes"}
 
 
-@pytest.mark.merge
 def test_a_known_sheet_that_is_read_in_another_way_is_asked_about_before_anything_is_spent(
     desk: Desk, name: str
 ) -> None:
@@ -218,7 +203,6 @@ def test_a_known_sheet_that_is_read_in_another_way_is_asked_about_before_anythin
     assert desk.run(sheet, *other).status == 0
 
 
-@pytest.mark.merge
 def test_rows_of_which_one_has_a_new_text_were_edited_and_ask_nothing(
     desk: Desk, name: str
 ) -> None:

@@ -238,19 +238,6 @@ def test_a_video_is_changed_and_made_again(desk: Desk, video: str) -> None:
         assert (shown.status, "New [b]title[/b]" in shown.out) == (0, True)
 
 
-def test_clips_are_made(desk: Desk, name: str) -> None:
-    (desk.folder / "words.txt").write_text("Hello from a file.")
-    for operation, *words in (
-        ("image-to-video", "animate", PICTURE, "--seconds", "5", "--narration", "Hi."),
-        ("talking-avatar", "avatar", CLIP, "--script", "@words.txt"),
-        ("character-swap", "swap", CLIP, "--photo", PICTURE, "--seconds", "3"),
-    ):
-        made = typed(desk, *words, "--title", name, "--yes")
-        assert (made.status, made.json["operation"]) == (0, operation), made.err
-        shown = typed(desk, "show", made.json["video_id"], "--wait").json
-        assert (shown["title"], shown["ready"]) == (name, True)
-
-
 def test_a_video_is_shared_reported_and_deleted(desk: Desk, video: str) -> None:
     shared = desk.call("video", "share", video).out.strip()
     assert shared.startswith("http")
@@ -262,12 +249,6 @@ def test_a_video_is_shared_reported_and_deleted(desk: Desk, video: str) -> None:
         told = typed(desk, words[0], video, *words[1:]).json
         assert told == {"video_id": video, done: True, "exit": 0}
     assert desk.call("video", "show", video).status == 2
-
-
-def test_what_there_is_to_choose_from(desk: Desk) -> None:
-    assert typed(desk, "templates").json["templates"]
-    tools = typed(desk, "tools").json["tools"]
-    assert "product-launch" in {tool["id"] for tool in tools}
 
 
 def test_a_missing_scope_is_named(desk: Desk, service: Sandbox, name: str) -> None:

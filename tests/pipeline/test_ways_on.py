@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-import socket
-import subprocess
-import sys
 
 import pytest
 
 from tests.databases import take_ledger
 from tests.fixtures import sandbox_fixture
-from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
+from tests.programs import Desk, Finished, Sandbox, simple_sheet
 
 pytestmark = pytest.mark.merge
 
@@ -181,17 +178,6 @@ def test_a_word_that_is_a_campaign_and_a_row(desk: Desk, name: str) -> None:
         assert follow(desk, suggested(asked.err, beginning)).status == 0
 
 
-def test_the_sandbox_says_how_to_have_another_port() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        words = ["-m", "callsheet.deployments.sandbox", "--port", str(taken.getsockname()[1])]
-        ended = subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=ROOT)
-
-    assert ended.returncode == 2
-    assert "--port 0 takes a port that is free" in ended.stderr
-
-
 def test_credits_that_run_out_and_every_suggestion_names_the_profile(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -217,35 +203,3 @@ def test_credits_that_run_out_and_every_suggestion_names_the_profile(
     assert again.status == 0, again.err
     shown = follow(desk, suggested(ended.err, "callsheet rows"))
     assert shown.out.count("delivered") == 2
-
-
-def test_a_video_that_came_spoilt(desk: Desk, studio: Sandbox, name: str) -> None:
-    studio.plan_fault(on="render", do="corrupt")
-    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
-    ended = desk.run(sheet)
-    (row,) = desk.rows(name).values()
-    assert (ended.status, row["state"]) == (3, "held"), ended.err
-    studio.clear_faults()
-
-    # The same video is fetched again, free; another one is made, and paid for.
-    again = follow(desk, way(desk, name, "r001", "run"))
-    assert again.status == 3
-    assert studio.charged([row["key"]]) == {row["key"]: 1}
-    assert follow(desk, way(desk, name, "r001", "retake")).status == 0
-    (made,) = desk.rows(name).values()
-    assert (made["state"], made["take"]) == ("delivered", 2)
-
-
-def test_a_run_and_a_retake_that_were_parked(desk: Desk, studio: Sandbox, name: str) -> None:
-    studio.plan_fault(on="render", do="slow", seconds=5)
-    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
-    parked = desk.leave_under_way(sheet)
-    assert "run the same command again not before" in parked.err
-    assert desk.run(sheet).status == 0
-
-    left = desk.call("retake", name, "r001", "--run", "--yes", "--max-wait", "1s")
-    assert left.status == 5
-    on = follow(desk, suggested(left.out, "callsheet run"))
-    assert on.status == 0, on.err
-    (row,) = desk.rows(name).values()
-    assert (row["state"], row["take"]) == ("delivered", 2)
