@@ -1520,7 +1520,7 @@ MUTATIONS = (
         "    first = make and plan_id is None",
         "    first = make",
         "tests/pipeline/test_retake.py"
-        "::test_a_flow_takes_rows_again_though_others_of_them_are_under_way",
+        "::test_a_retake_leaves_rows_that_are_under_way",
     ),
     Mutation(
         "a Prefect worker that is stopped takes up nothing more",
