@@ -376,7 +376,7 @@ async def test_a_sweep_hears_that_its_night_is_another_ones(nights: Nights) -> N
 
     async def lose(run: Run) -> None:
         await nights.lose_to_another()
-        for _ in range(100):
+        for _ in range(600):
             await asyncio.sleep(0.1 if run.lost is None else 0)
         heard.append(run.lost)
 

@@ -161,7 +161,7 @@ async def test_whoever_has_lost_the_night_begins_nothing_that_was_approved(
         opened.append(run)
         if len(opened) == 1:
             await nights.lose_to_another()
-            for _ in range(100):
+            for _ in range(600):
                 await asyncio.sleep(0.1 if run.lost is None else 0)
 
     about = {"inbox": {"approval": "plan-only"}, "lease": 1.0, "sleep": asyncio.sleep}
