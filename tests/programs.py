@@ -16,7 +16,7 @@ import sys
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,6 +129,27 @@ class Desk:
         """Return the campaign's rows by id."""
         return {line["row"]: line for line in self.call("rows", campaign, "--json").lines}
 
+    def states(self, campaign: str) -> dict[str, str]:
+        """Return the state of each row of a campaign."""
+        return {row: line["state"] for row, line in self.rows(campaign).items()}
+
+    def kill(self, *words: str, at: str) -> Finished:
+        """Run a command that is killed when it comes to a crash point."""
+        order = {"trace": str(self.folder / "trace"), "point": at, "nth": 1, "linger": 0.0}
+        return self.call(*words, hook=order)
+
+    def lose_ledger(self, *stores: str) -> None:
+        """Lose the ledger, and what the store says of these campaigns."""
+        for file in (self.folder / ".callsheet").glob("ledger.db*"):
+            file.unlink()
+        for name in stores:
+            (self.folder / "deliveries" / name / "manifest.json").unlink()
+
+    def paid_once(self, campaign: str, service: Sandbox) -> bool:
+        """Return whether the service has charged every row of a campaign, and none twice."""
+        keys = [row["key"] for row in self.rows(campaign).values()]
+        return service.charged(keys) == dict.fromkeys(keys, 1)
+
 
 @dataclass
 class Sandbox:
@@ -152,6 +173,10 @@ class Sandbox:
     def calls(self) -> Mapping[str, int]:
         """Return how often each operation was called."""
         return dict(self._get("calls"))
+
+    def creates(self) -> int:
+        """Return how often a video was asked for."""
+        return self.calls().get("create", 0)
 
     def balance(self) -> int:
         """Return the credits that are left; every test of the same sandbox spends of them."""
@@ -257,6 +282,14 @@ def sandbox(state: Path, *options: str) -> Iterator[Sandbox]:
         RUNNING[:] = [one for one in RUNNING if one.process is not process]
         process.terminate()
         process.wait(60)
+
+
+def wait_until(holds: Callable[[], Any], seconds: float = 90) -> None:
+    """Wait until something is so, on a machine that may be busy."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def kill_at_call(process: Process, service: Sandbox, count: int) -> bool:

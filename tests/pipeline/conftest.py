@@ -16,19 +16,43 @@ from tests.programs import Desk, Sandbox
 #: Names a server to be used instead of one of the tests' own, as of another version of Prefect.
 GIVEN = "TESTED_PREFECT_SERVER"
 
-
 service = sandbox_fixture("--credits", "100000000", scope="session")
-
-
-#: A sandbox of the file's own, where things go wrong, or whose list is read.
-studio = sandbox_fixture("--credits", "1000000", "--time-scale", "600")
+#: A sandbox of the file's own.
+own_sandbox = sandbox_fixture("--credits", "1000000", "--time-scale", "600")
 
 
 @pytest.fixture
-def desk(tmp_path: Path, service: Sandbox, made_ledger: Path) -> Desk:
-    """A folder with the shared sandbox; the campaign is named after the test's own folder."""
+def studio(own_sandbox: Sandbox) -> Iterator[Sandbox]:
+    """A sandbox where things go wrong, or whose list is read."""
+    yield own_sandbox
+    own_sandbox.clear_faults()
+
+
+@pytest.fixture
+def desk(
+    request: pytest.FixtureRequest, tmp_path: Path, service: Sandbox, made_ledger: Path
+) -> Desk:
+    """A folder with the shared sandbox, or with the `studio` of a test that has one."""
     lay_ledger(tmp_path, made_ledger)
-    return Desk(tmp_path, dict(service.environ))
+    if "studio" not in request.fixturenames:
+        return Desk(tmp_path, dict(service.environ))
+    environ = dict(request.getfixturevalue("studio").environ)
+    # Instead of 10 min: how long it is searched for what a lost answer may have made.
+    return Desk(tmp_path, {**environ, "CALLSHEET_EVIDENCE_WAIT": "3s"})
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared(request: pytest.FixtureRequest, desk: Desk) -> Desk:
+    """A desk whose ledger is on either database."""
+    if request.param == "postgres":
+        begin_on_postgres(desk, request)
+    return desk
+
+
+def begin_on_postgres(desk: Desk, request: pytest.FixtureRequest) -> None:
+    """Have a desk begin an empty ledger on PostgreSQL."""
+    desk.environ["CALLSHEET_LEDGER"] = request.getfixturevalue("postgres").new_database()
+    assert desk.call("ledger", "upgrade", "--make").status == 0
 
 
 @pytest.fixture

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
+from tests.launcher import IMPORTS
 from tests.prefect_servers import PrefectServer
 from tests.programs import Desk
 
@@ -82,16 +84,17 @@ class Server:
         again = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}, "force": True}
         self._ask("POST", f"/flow_runs/{run}/set_state", again)
 
-    def input(self, run: str, key: str) -> Any:
-        """Return an input of a run: the schema of the form, or what stands above it.
+    def question(self, run: Mapping[str, Any]) -> str:
+        """Return what stands above the form that a suspended run has on its page.
 
         Prefect says that a run is suspended before it has kept what belongs to the form.
         """
+        key = run["state"]["state_details"]["run_input_keyset"]["description"]
         until = time.monotonic() + 60
         while True:
-            found = self.client.get(f"/flow_runs/{run}/input/{key}")
+            found = self.client.get(f"/flow_runs/{run['id']}/input/{key}")
             if found.status_code != 404 or time.monotonic() > until:
-                return found.raise_for_status().json()
+                return str(found.raise_for_status().json())
             time.sleep(0.3)
 
     def child(self, run: str) -> dict[str, Any]:
@@ -168,3 +171,21 @@ def _wait_until_served(client: httpx.Client, process: subprocess.Popen[bytes]) -
         assert process.poll() is None, "it does not serve"
         assert time.monotonic() < until
         time.sleep(0.2)
+
+
+def call_flows(
+    program: str, orders: Sequence[Any], *, desk: Desk, server: PrefectServer
+) -> subprocess.CompletedProcess[str]:
+    """Run a program that is given its orders as JSON; return what it said."""
+    path = {"PATH": "/usr/bin:/bin", "HOME": str(desk.folder), "PYTHONPATH": IMPORTS}
+    done = subprocess.run(
+        [sys.executable, "-c", program, json.dumps(orders)],
+        cwd=desk.folder,
+        env={**path, **desk.environ, "PREFECT_API_URL": server.url},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done

@@ -6,14 +6,12 @@ python -m pytest tests/pipeline/states_torture.py
 
 from __future__ import annotations
 
-import shlex
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 import httpx
@@ -21,8 +19,6 @@ import psutil
 import pytest
 
 from callsheet.deployments.automations.__main__ import HERE, read
-from callsheet.deployments.prefect_steps import find_python
-from callsheet.deployments.prefect_worker import LIMIT
 from tests.pipeline.served import ask_server, errors_in_log
 from tests.prefect_servers import PrefectServer
 from tests.programs import ROOT, Desk, Sandbox, sandbox, simple_sheet
@@ -132,12 +128,12 @@ def shop(tmp_path_factory: pytest.TempPathFactory, server: PrefectServer) -> Ite
 @pytest.fixture
 def begun(shop: Shop, name: str) -> Iterator[str]:
     """A flow run of six rows, in the middle of its creates; nothing is finished for now."""
-    before = shop.service.calls().get("create", 0)
+    before = shop.service.creates()
     shop.service.plan_fault(on="create", do="slow", seconds=2)
     shop.service.plan_fault(on="render", do="slow", seconds=60)
     sheet = shop.desk.sheet(f"{name}.csv", simple_sheet(6, title=name))
     run = shop.start("campaign/campaign", sheet=sheet, approve=True)
-    shop.wait(lambda: shop.service.calls().get("create", 0) >= before + 2)
+    shop.wait(lambda: shop.service.creates() >= before + 2)
     yield run
     shop.service.clear_faults()
     shop.desk.call("cancel", name, "--yes")
@@ -165,14 +161,14 @@ def test_a_run_that_is_cancelled_on_the_page_ends_in_order(
     assert errors_in_log(shop.client, begun) == []
     # Prefect's worker may say Cancelled before the last task run is recorded.
     shop.wait(lambda: task_states(shop, begun) == {"COMPLETED", "CANCELLED"})
-    creates = shop.service.calls()["create"]
+    creates = shop.service.creates()
     cancel = shop.start("cancel/cancel", campaign=name)
     told = shop.wait_for(cancel, "Completed", "Failed", "NeedsPerson")
     assert (told["type"], told["name"]) == ("COMPLETED", "Completed")
     begun_rows = sum(state == "rendering" for state in states.values())
     assert f"{15 * begun_rows} credits released" in told["message"]
     assert set(shop.states(name).values()) == {"cancelled"}
-    assert shop.service.calls()["create"] == creates
+    assert shop.service.creates() == creates
 
 
 def test_a_run_that_is_paused_begins_nothing_until_it_is_resumed(
@@ -182,7 +178,7 @@ def test_a_run_that_is_paused_begins_nothing_until_it_is_resumed(
     shop.set_state(begun, type="PAUSED", name="Suspended", state_details=details)
     process = shop.process(begun)
     shop.wait(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
-    creates = shop.service.calls()["create"]
+    creates = shop.service.creates()
     left = shop.states(name)
     assert "approved" in left.values()
     assert shop.state(begun)["name"] == "Suspended"
@@ -194,7 +190,7 @@ def test_a_run_that_is_paused_begins_nothing_until_it_is_resumed(
 
     assert set(shop.states(name).values()) == {"delivered"}
     began = sum(state == "approved" for state in left.values())
-    assert shop.service.calls()["create"] == creates + began
+    assert shop.service.creates() == creates + began
     charged_once(shop, name)
 
 
@@ -208,44 +204,6 @@ def test_a_run_whose_process_is_told_to_end_is_called_back(
 
     shop.service.clear_faults()
     assert shop.wait_for(begun, "Completed", "Failed", "Crashed")["name"] == "Completed"
-    assert set(shop.states(name).values()) == {"delivered"}
-    charged_once(shop, name)
-
-
-def test_a_run_in_a_pod_of_its_own_that_is_told_to_end_is_called_back(
-    shop: Shop, name: str
-) -> None:
-    """Prefect's Kubernetes worker starts the same command, and no program stands before it."""
-    before = shop.service.calls().get("create", 0)
-    shop.service.plan_fault(on="create", do="slow", seconds=2)
-    shop.service.plan_fault(on="render", do="slow", seconds=60)
-    sheet = shop.desk.sheet(f"{name}.csv", simple_sheet(6, title=name))
-    later = {"type": "SCHEDULED", "state_details": {"scheduled_time": "2050-01-01T00:00:00Z"}}
-    run = shop.start("campaign/campaign", sheet=sheet, approve=True, state=later)
-    path = f"/flow_runs/{run}/set_state"
-    asked = {"state": {"type": "PENDING"}, "force": True}
-    ask_server(shop.client, "POST", path, asked)
-    with (shop.desk.folder / "pod.log").open("a") as log:
-        pod = subprocess.Popen(
-            shlex.split(find_python()["command"]),
-            cwd=shop.desk.folder,
-            env={**shop.environ, "PREFECT__FLOW_RUN_ID": run},
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        shop.wait(lambda: shop.service.calls().get("create", 0) >= before + 2)
-
-        pod.send_signal(signal.SIGTERM)
-
-        assert pod.wait(LIMIT) == 0
-        parked = shop.wait_for(run, "Parked", "Crashed", "Running", "Completed")
-        assert parked["name"] != "Crashed"
-        shop.service.clear_faults()
-        assert shop.wait_for(run, "Completed", "Failed", "Crashed")["name"] == "Completed"
-    finally:
-        pod.kill()
-        shop.service.clear_faults()
     assert set(shop.states(name).values()) == {"delivered"}
     charged_once(shop, name)
 
@@ -272,11 +230,11 @@ def test_a_run_whose_machine_is_gone_does_not_stay_running(shop: Shop, name: str
         worker.kill()
         worker.wait()
     worker = shop.worker(PREFECT_FLOWS_HEARTBEAT_FREQUENCY="30")
-    before = shop.service.calls().get("create", 0)
+    before = shop.service.creates()
     shop.service.plan_fault(on="render", do="slow", seconds=600)
     sheet = shop.desk.sheet(f"{name}.csv", simple_sheet(1, title=name))
     run = shop.start("campaign/campaign", sheet=sheet, approve=True)
-    shop.wait(lambda: shop.service.calls().get("create", 0) > before)
+    shop.wait(lambda: shop.service.creates() > before)
     time.sleep(3)
 
     worker.kill()
@@ -287,29 +245,6 @@ def test_a_run_whose_machine_is_gone_does_not_stay_running(shop: Shop, name: str
     assert "No heartbeat" in crashed["message"]
     assert shop.states(name) == {"r001": "rendering"}
     _forget(shop)
-
-
-def test_a_run_that_the_service_puts_off_comes_back_by_itself(shop: Shop, name: str) -> None:
-    # The last one: nobody calls the service for an hour now.
-    shop.worker()
-    shop.service.clear_faults()
-    shop.service.plan_fault(on="create", do="limited", retry_after=3600, nth=1)
-    sheet = shop.desk.sheet(f"{name}.csv", simple_sheet(1, title=name))
-    run = shop.start("campaign/campaign", sheet=sheet, approve=True)
-
-    parked = shop.wait_for(run, "Parked", "Completed", "Crashed", "Failed")
-    shop.service.clear_faults()
-
-    assert (parked["type"], parked["name"]) == ("SCHEDULED", "Parked")
-    until = time.time() + 3600
-    found = shop.client.get(f"/flow_runs/{run}").json()["next_scheduled_start_time"]
-    assert abs(_moment(found) - until) < 120
-    assert shop.state(run)["name"] == "Parked"
-    shop.set_state(run, type="CANCELLED", name="Cancelled")
-
-
-def _moment(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
 
 
 def _load(shop: Shop, name: str, *, within: int) -> None:

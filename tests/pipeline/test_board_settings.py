@@ -13,7 +13,7 @@ import pytest
 from callsheet.tasks.ledger.board_settings import in_force, set_on_board
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.runtime.settings import load_settings
-from tests.pipeline.calling import call_flows
+from tests.pipeline.served import call_flows
 from tests.pipeline.test_prefect_verbs import PROGRAM
 from tests.prefect_servers import PrefectServer
 from tests.programs import Desk, simple_sheet
@@ -39,23 +39,6 @@ def stored(desk: Desk) -> set[str]:
     return {f"{path.parent.name}/{path.name}" for path in found}
 
 
-def test_commands_obey_it(desk: Desk, name: str) -> None:
-    set_all(desk, names=NAMES, credit_price="0.50 USD")
-    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
-
-    planned = desk.call("plan", sheet)
-    done = desk.run(sheet)
-
-    assert "7.50 USD" in planned.out
-    assert "get other names: {campaign}/r001_by_board" in planned.out
-    assert done.status == 0, done.err
-    assert stored(desk) == {f"{name}/r001_by_board.mp4"}
-    for command in (("costs",), ("status", name), ("explain", "r001"), ("retake", name, "r001")):
-        said = desk.call(*command)
-        assert "7.50" in said.out + said.err, command
-    assert "names is set on the board by Ada" in desk.call("doctor").out
-
-
 @pytest.mark.parametrize("budget", ["day_budget", "month_budget"])
 def test_a_budget_holds_and_ends(desk: Desk, name: str, budget: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
@@ -66,30 +49,6 @@ def test_a_budget_holds_and_ends(desk: Desk, name: str, budget: str) -> None:
     assert (held.status, held.json["rows"]) == (3, {"total": 1, "held": 1})
     set_all(desk, **{budget: "20"})
     assert desk.run(sheet).status == 0
-
-
-@pytest.mark.merge
-def test_videos_are_pruned_after_the_days_that_it_says(desk: Desk, name: str) -> None:
-    assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(1))).status == 0
-    set_all(desk, keep_at_service="1s")
-    time.sleep(1.1)
-
-    assert desk.call("prune", name, "--yes", "--json").json["deleted"] == 1
-
-
-@pytest.mark.merge
-def test_a_nightly_run_obeys_it(desk: Desk, name: str) -> None:
-    set_all(desk, names=NAMES, credit_price="0.50 USD")
-    (desk.folder / "inbox").mkdir()
-    sheet = desk.folder / "inbox" / f"{name}.csv"
-    sheet.write_text(simple_sheet(1))
-    os.utime(sheet, (time.time() - 1000,) * 2)
-
-    done = desk.call("nightly", "inbox", "--approve-up-to", "100")
-
-    assert done.status == 0, done.err
-    assert "7.50" in done.out
-    assert stored(desk) == {f"{name}/r001_by_board.mp4"}
 
 
 @pytest.mark.prefect
@@ -107,15 +66,11 @@ def test_a_flow_obeys_it(desk: Desk, name: str, server: PrefectServer) -> None:
 @pytest.mark.parametrize("where", ["environment", "profile"])
 def test_what_environment_or_profile_set_wins(desk: Desk, name: str, where: str) -> None:
     set_all(desk, names=NAMES)
-    words: tuple[str, ...] = ()
-    if where == "environment":
-        desk.environ["CALLSHEET_NAMES"] = "{campaign}/{id}_mine"
-    else:
-        desk.sheet("mine.toml", 'names = "{campaign}/{id}_mine"\n')
-        words = ("--profile", "mine.toml")
-
+    names = "{campaign}/{id}_mine"
+    desk.sheet("mine.toml", f'names = "{names}"\n')
+    words = ("--profile", "mine.toml") if where == "profile" else ()
+    desk.environ |= {"CALLSHEET_NAMES": names} if where == "environment" else {}
     done = desk.run(desk.sheet(f"{name}.csv", simple_sheet(1)), *words)
-
     assert done.status == 0, done.err
     assert stored(desk) == {f"{name}/r001_mine.mp4"}
 
@@ -147,3 +102,27 @@ async def test_what_is_in_force(
     # What a run has begun with does not change under it.
     assert (shown, same, found.horizon) == (price, found, given.horizon)
     assert after.credit_price == given.credit_price
+
+
+def test_commands_and_nights_obey_it(desk: Desk, name: str) -> None:
+    set_all(desk, names=NAMES, credit_price="0.50 USD")
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+    planned = desk.call("plan", sheet)
+    done = desk.run(sheet)
+    assert "7.50 USD" in planned.out
+    assert "get other names: {campaign}/r001_by_board" in planned.out
+    assert done.status == 0, done.err
+    assert stored(desk) == {f"{name}/r001_by_board.mp4"}
+    for command in (("costs",), ("status", name), ("explain", "r001"), ("retake", name, "r001")):
+        said = desk.call(*command)
+        assert "7.50" in said.out + said.err, command
+    assert "names is set on the board by Ada" in desk.call("doctor").out
+    (desk.folder / "inbox").mkdir()
+    night = desk.folder / desk.sheet(f"inbox/{name}-2.csv", simple_sheet(1, title="Night"))
+    os.utime(night, (time.time() - 1000,) * 2)
+    done = desk.call("nightly", "inbox", "--approve-up-to", "100")
+    assert (done.status, "7.50" in done.out) == (0, True), done.err
+    assert f"{name}-2/r001_by_board.mp4" in stored(desk)
+    set_all(desk, keep_at_service="1s")
+    time.sleep(1.1)
+    assert desk.call("prune", name, "--yes", "--json").json["deleted"] == 1

@@ -3,66 +3,52 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import shutil
 import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from callsheet.flows.nightly_run import sweep
 from callsheet.tasks.campaign.run import OpenRuns, Run
-from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.ledger.backup import back_up, restore
 from callsheet.tasks.ledger.campaigns import find_campaign
-from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.nightly_runs import find_night
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.nights.locations import open_place
 from callsheet.tasks.nights.reports import NightReport
 from callsheet.tasks.runtime.errors import StoreUnusable
 from tests.leasing import acquire_lease
-from tests.pipeline.test_nightly import (
+from tests.pipeline.nights import (
     BROKEN,
     NIGHTS,
     Nights,
     nights,
-    of_one_campaign,
+    once_all_render,
     said,
     slow,
-    taken_over,
     the_one,
     until_all_render,
     videos,
+    watching,
 )
 from tests.programs import Desk
 
 pytestmark = pytest.mark.merge
-
 __all__ = ["nights", "slow"]
 
 SCRIPTED = "id,title,script,duration_seconds,aspect_ratio\na,A,@a.txt,5,9:16\n"
+BOTH = ("r001", "r002")
 
 
 async def test_a_sweep_that_is_stopped_begins_no_other_sheet(nights: Nights) -> None:
     nights.put("a", videos("A", 1))
     nights.put("b", videos("B", 1))
     runs = OpenRuns()
-
-    @asynccontextmanager
-    async def watch(run: Run) -> AsyncIterator[None]:
-        runs.lose("stopped by a signal")
-        yield
-
-    report = await nights.sweep(watch=watch, runs=runs)
-
+    stop = watching(lambda _: runs.lose("stopped by a signal"))
+    report = await nights.sweep(watch=stop, runs=runs)
     assert said(report) == {"a": "parked"}
     assert report.waiting == (f"{nights.name}-b.csv",)
 
@@ -72,27 +58,22 @@ async def test_a_fault_that_concerns_all_sheets_begins_no_other(nights: Nights) 
     nights.put("b", videos("B", 1))
     begun: list[str] = []
 
-    @asynccontextmanager
-    async def watch(run: Run) -> AsyncIterator[None]:
+    def fail(run: Run) -> None:
         begun.append(Path(run.options.sheet).name)
         raise StoreUnusable("the store is gone")
-        yield
 
     with pytest.raises(StoreUnusable):
-        await nights.sweep(watch=watch)
-
+        await nights.sweep(watch=watching(fail))
     assert begun == [f"{nights.name}-a.csv"]
 
 
 async def test_a_run_that_is_stopped_before_its_approval_approves_nothing(nights: Nights) -> None:
     nights.put("a", videos("A", 1))
 
-    @asynccontextmanager
-    async def watch(run: Run) -> AsyncIterator[None]:
+    def stop(run: Run) -> None:
         run.on_quotes = lambda *_: run.lose("stopped by a signal")
-        yield
 
-    report = the_one(await nights.sweep(watch=watch))
+    report = the_one(await nights.sweep(watch=watching(stop)))
     assert (report.outcome, report.exit_status) == ("parked", 5), report
     assert report.rows == {"total": 1, "quoted": 1}
     assert the_one(await nights.sweep()).charged == 15
@@ -102,21 +83,19 @@ async def test_a_long_name_fails_no_night(nights: Nights) -> None:
     nights.put("a", videos("A", 1))
     long = nights.put("b" * (255 - len(nights.name) - 5), videos("B", 1))
     assert len(long.name) == 255
-
-    report = await nights.sweep()
-
-    assert sorted(sheet.outcome for sheet in report.sheets) == ["delivered", "delivered"]
+    assert [one.outcome for one in (await nights.sweep()).sheets] == ["delivered", "delivered"]
 
 
 async def test_a_file_that_goes_while_an_inbox_is_read_is_not_there(tmp_path: Path) -> None:
     over = threading.Event()
 
     def churn() -> None:
+        files = [tmp_path / f"{number}.csv.part" for number in range(20)]
         while not over.is_set():
-            for number in range(20):
-                (tmp_path / f"{number}.csv.part").touch()
-            for number in range(20):
-                (tmp_path / f"{number}.csv.part").unlink()
+            for file in files:
+                file.touch()
+            for file in files:
+                file.unlink()
 
     (tmp_path / "a.csv").write_text("x")
     thread = threading.Thread(target=churn)
@@ -149,12 +128,10 @@ async def test_a_script_that_is_still_written_keeps_its_sheet_waiting(nights: Ni
 async def test_of_two_budgets_a_sheet_has_the_smaller(
     nights: Nights, sheet: int, inbox: int | None
 ) -> None:
-    file = of_one_campaign(nights, "a", videos("A", 3))
-    file.write_text(json.dumps({**json.loads(file.read_text()), "budget": sheet}))
-    os.utime(file, (1, 1))
+    nights.put_named("a", videos("A", 3), budget=sheet)
     budget = None if inbox is None else Decimal(inbox)
     report = the_one(await nights.sweep(inbox={"budget": budget}))
-    assert (report.outcome, report.charged) == ("not-approved", 0)
+    assert (report.outcome, report.charged, report.asked) == ("not-approved", 0, 45)
     assert "the budget of the campaign is 40" in str(report.words)
 
 
@@ -163,17 +140,12 @@ async def test_what_is_approved_of_a_sheet_that_is_broken_is_not_begun(
 ) -> None:
     sheet = nights.put("a", videos("A"))
     assert desk.run(str(sheet), "--max-wait", "0s").json["rows"]["approved"] == 2
-
-    @asynccontextmanager
-    async def stop(run: Run) -> AsyncIterator[None]:
-        run.lose("stopped by a signal")
-        yield
-
+    stop = watching(lambda run: run.lose("stopped by a signal"))
     parked = the_one(await nights.sweep(watch=stop))
     nights.put("a", BROKEN)
     report = the_one(await nights.sweep("2026-11-21"))
     assert (parked.outcome, report.outcome) == ("parked", "invalid")
-    assert {row["state"] for row in desk.rows(f"{nights.name}-a").values()} == {"approved"}
+    assert set(desk.states(f"{nights.name}-a").values()) == {"approved"}
 
 
 async def test_whoever_has_lost_the_night_begins_nothing_that_was_approved(
@@ -185,42 +157,25 @@ async def test_whoever_has_lost_the_night_begins_nothing_that_was_approved(
     nights.put("a", videos("A", 3))
     opened: list[Run] = []
 
-    @asynccontextmanager
-    async def watch(run: Run) -> AsyncIterator[None]:
+    async def lose(run: Run) -> None:
         opened.append(run)
         if len(opened) == 1:
-            async with await open_ledger(nights.settings.ledger) as ledger:
-                await taken_over(ledger)
-            for _ in range(100):
+            await nights.lose_to_another()
+            for _ in range(600):
                 await asyncio.sleep(0.1 if run.lost is None else 0)
-        yield
 
-    settings = nights.settings.model_copy(update={"lease": 1.0})
-    inbox = nights.inbox(approval="plan-only")
-    report = await sweep(inbox, settings, night="2026-11-20", zone="UTC", watch=watch)
+    about = {"inbox": {"approval": "plan-only"}, "lease": 1.0, "sleep": asyncio.sleep}
+    report = await nights.sweep(watch=watching(lose), **about)
     assert the_one(report).outcome == "not-approved"
-    found = [row["state"] for row in desk.rows(f"{nights.name}-a").values()]
+    found = [*desk.states(f"{nights.name}-a").values()]
     assert found == ["approved", "approved", "quoted"]
     assert [bool(run.lost) for run in opened] == [True, True]
 
 
-async def test_an_answer_that_cannot_be_written_fails_no_sheet(nights: Nights) -> None:
-    for stem in ("a", "b"):
-        nights.put(stem, videos(stem.upper(), 1))
-    (nights.path / f"{nights.name}-a.csv.callsheet.json").mkdir()
-    assert said(await nights.sweep()) == {"a": "delivered", "b": "delivered"}
-
-
 async def test_an_inbox_that_is_deleted_in_the_middle_is_not_made_anew(nights: Nights) -> None:
     nights.put("a", videos("A", 1))
-
-    @asynccontextmanager
-    async def watch(_: Run) -> AsyncIterator[None]:
-        shutil.rmtree(nights.path)
-        yield
-
-    one = the_one(await nights.sweep(watch=watch))
-
+    delete = watching(lambda _: shutil.rmtree(nights.path))
+    one = the_one(await nights.sweep(watch=delete))
     assert (one.outcome, int(one.charged)) == ("delivered", 15)
     assert f"the inbox {nights.path} is gone; the next run writes it" in str(one.unanswered)
     assert not nights.path.exists()
@@ -237,13 +192,8 @@ async def test_a_sheet_that_could_not_be_answered_is_answered_by_the_next_sweep(
     found = [the_one(await nights.sweep(night)) for night in NIGHTS]
     in_the_way.rmdir()
     found += [the_one(await nights.sweep(f"2026-11-2{day}")) for day in (2, 3)]
-
-    assert [(one.outcome, int(one.charged)) for one in found] == [
-        ("delivered", 15),
-        ("delivered", 0),
-        ("delivered", 0),
-        ("unchanged", 0),
-    ]
+    outcomes = [(one.outcome, int(one.charged)) for one in found]
+    assert outcomes == [("delivered", 15), *[("delivered", 0)] * 2, ("unchanged", 0)]
     words = f"{sheet.name}{which} could not be written"
     assert [words in str(one.unanswered) for one in found] == [True, True, False, False]
     assert "the next run writes it" in str(found[0].as_json()["unanswered"])
@@ -263,9 +213,7 @@ async def test_a_sheet_that_was_set_aside_without_an_answer_is_answered_later(
         last = the_one(await nights.sweep(f"2026-11-{day}"))
     in_the_way.rmdir()
     assert (last.outcome, last.exit_status, bool(last.unanswered)) == ("set-aside", 0, True)
-
     answered = the_one(await nights.sweep("2026-11-24"))
-
     assert (answered.outcome, answered.unanswered) == ("set-aside", None)
     assert nights.answer("a")["outcome"] == "set-aside"
     assert [one["problem"] for one in nights.report("a")] != []
@@ -291,10 +239,9 @@ async def test_a_campaign_whose_run_was_killed_elsewhere_is_waited_for(
     """Of a process on another machine nobody here knows that it is dead, until its lease lapses."""
     sheet = nights.put("a", videos("A", 1))
     assert desk.run(str(sheet), "--max-wait", "0s").json["rows"]["approved"] == 1
-    async with await open_ledger(nights.settings.ledger) as ledger:
-        campaign = await ledger.read(find_campaign, name=f"{nights.name}-a")
-        lease = partial(acquire_lease, campaign=campaign, owner="elsewhere:1:1:boot/1:1")
-        assert await ledger.write(lease, seconds=3.0) is None
+    campaign = await nights.read(find_campaign, name=f"{nights.name}-a")
+    lease = {"campaign": campaign, "owner": "elsewhere:1:1:boot/1:1"}
+    assert await nights.write(acquire_lease, **lease, seconds=3.0) is None
     assert said(await nights.sweep()) == {"a": "delivered"}
 
 
@@ -303,10 +250,8 @@ async def test_a_night_raises_no_budget_that_somebody_has_given(nights: Nights, 
     sheet = str(nights.put("a", videos("A", 3)))
     left = desk.run(sheet, "--budget", "30", "--at-limit", "fit", "--max-wait", "0s")
     assert left.json["rows"] == {"total": 3, "approved": 3}, left.err
-
     terms = {"approval": "plan-only", "budget": Decimal(1000)}
     found = [the_one(await nights.sweep(night, inbox=terms)) for night in NIGHTS]
-
     assert [(one.budget, one.charged) for one in found] == [(30, 30), (30, 0)]
     assert "the budget of the campaign is 30" in str(found[0].words)
     # With a word on it, it may be more.
@@ -314,20 +259,12 @@ async def test_a_night_raises_no_budget_that_somebody_has_given(nights: Nights, 
     assert (auto.budget, auto.charged, auto.rows["delivered"]) == (1000, 15, 3)
 
 
-async def sweep_ends_at_once(nights: Nights, night: str) -> None:
+async def sweep_ends_at_once(nights: Nights) -> None:
     """End a scan as a kill does: its videos are paid for, and it notes nothing of its sheet."""
     paid = asyncio.Event()
-
-    @asynccontextmanager
-    async def watch(run: Run) -> AsyncIterator[None]:
-        def hear(snapshot: Snapshot) -> None:
-            if snapshot.rows.get("rendering") == 2:
-                paid.set()
-
-        run.listeners.append(hear)
-        yield
-
-    scan = asyncio.create_task(nights.sweep(night, watch=watch))
+    scan = asyncio.create_task(
+        nights.sweep(watch=watching(lambda run: once_all_render(run, paid.set)))
+    )
     async with asyncio.timeout(60):
         await paid.wait()
     scan.cancel()
@@ -341,62 +278,41 @@ def of_campaigns(report: NightReport) -> dict[str | None, tuple[str, int, tuple[
     return {one.campaign: (one.outcome, int(one.charged), one.delivered) for one in report.sheets}
 
 
-BOTH = ("r001", "r002")
-
-
 async def test_a_sheet_removed_after_a_killed_first_night_gets_its_paid_videos(
     slow: Nights,
 ) -> None:
-    sheet = of_one_campaign(slow, "a", videos("A"))
-    await sweep_ends_at_once(slow, "2026-11-20")
+    sheet = slow.put_named("a", videos("A"))
+    await sweep_ends_at_once(slow)
     sheet.unlink()
-
     report = await slow.sweep("2026-11-21")
-
     assert of_campaigns(report) == {slow.name: ("delivered", 30, BOTH)}
     assert (await slow.sweep("2026-11-22")).sheets == ()
 
 
-@pytest.mark.parametrize("killed", [True, False])
+@pytest.mark.parametrize("first", ["is killed", "is killed, and a person runs it", "is parked"])
 async def test_a_file_reused_for_another_campaign_leaves_no_paid_video_behind(
-    slow: Nights, killed: bool
+    slow: Nights, first: str
 ) -> None:
-    of_one_campaign(slow, "a", videos("A"))
-    if killed:
-        await sweep_ends_at_once(slow, "2026-11-20")
-    else:
+    sheet = slow.put_named("a", videos("A"))
+    if first == "is parked":
         await slow.sweep("2026-11-20", watch=until_all_render)
         slow.service.clear_faults()
+    else:
+        await sweep_ends_at_once(slow)
+    if "a person" in first:
+        desk = Desk(slow.folder, slow.service.environ, may_be_here=False)
+        assert desk.run(str(sheet)).status == 0
     other = f"{slow.name}-other"
-    of_one_campaign(slow, "a", videos("B", 1), campaign=other)
-
+    slow.put_named("a", videos("B", 1), campaign=other)
     report = await slow.sweep("2026-11-21")
-
-    assert of_campaigns(report) == {
-        other: ("delivered", 15, ("r001",)),
-        slow.name: ("delivered", 30, BOTH),
-    }
+    new = {other: ("delivered", 15, ("r001",))}
+    assert of_campaigns(report) == {**new, slow.name: ("delivered", 30, BOTH)}
     assert report.charged == 45
     # What is said of the sheet itself is kept of its present campaign.
     later = await slow.sweep("2026-11-22")
     assert of_campaigns(later) == {other: ("unchanged", 0, ())}
-    async with await open_ledger(slow.settings.ledger) as ledger:
-        kept = await ledger.read(find_night, inbox="spring", date="2026-11-21")
+    kept = await slow.read(find_night, inbox="spring", date="2026-11-21")
     assert of_campaigns(NightReport.read(kept.report or "")) == of_campaigns(report)
-
-
-async def test_videos_of_a_reused_file_are_reported_though_another_run_fetched_them(
-    slow: Nights,
-) -> None:
-    """A person ran the old sheet by hand: the report of the night has its charge all the same."""
-    sheet = of_one_campaign(slow, "a", videos("A"))
-    await sweep_ends_at_once(slow, "2026-11-20")
-    assert Desk(slow.folder, slow.service.environ).run(str(sheet)).status == 0
-    of_one_campaign(slow, "a", videos("B", 1), campaign=f"{slow.name}-other")
-
-    report = await slow.sweep("2026-11-21")
-
-    assert of_campaigns(report)[slow.name] == ("delivered", 30, BOTH)
 
 
 def charged(nights: Nights) -> int:
@@ -432,9 +348,7 @@ async def test_a_ledger_restored_in_a_night_gives_it_no_second_allowance(
         restore(ledger, kept, by="Ann", at=time.time(), instead=True)
     charges = charged(nights)
     nights.put("c", videos("C", 1))
-
     report = await nights.sweep(one_night, inbox=limit)
-
     # The videos of b are in the store: nothing of it is to be approved.
     assert said(report) == {"a": "unchanged", "b": "delivered", "c": "not-approved"}
     assert words in str(report.sheets[2].words)

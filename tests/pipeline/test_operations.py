@@ -7,12 +7,9 @@ import io
 import re
 import shlex
 import signal
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from functools import cache
 from itertools import chain
-from pathlib import Path
 
 import pytest
 import yaml
@@ -27,10 +24,16 @@ PAGE = (ROOT / "docs" / "operations.md").read_text()
 NIGHT = PAGE.split("## At three in the morning\n")[1].split("\n## ")[0]
 #: What is seen, what it means, what to type first, whom to wake.
 SYMPTOMS = [line.strip("| ").split(" | ") for line in NIGHT.splitlines() if " | " in line][1:]
-#: A render takes so long, in seconds: longer than a run is given that is left.
-RENDER = 10.0
 #: Programs of others that the page has typed: those are not run here.
 OTHERS = {"make", "crontab", "export", "unset"}
+#: How a command of the page ends in a place where all is well, where that is not 0.
+STATUS = {"callsheet up --status": 1}
+#: What is added to a command, so that it ends by itself.
+MORE = {
+    "callsheet run": ["--without-prefect", "--wait", "poll"],
+    "callsheet login": ["--with-token"],
+    "callsheet webhooks delete": ["--yes"],
+}
 
 
 def typed() -> list[str]:
@@ -67,15 +70,12 @@ def test_a_symptom_is_told_whole_and_in_the_programs_own_words(symptom: list[str
         assert any(said.search(text) for text in sentences()), f"nothing says {seen}"
 
 
-def test_there_are_symptoms_enough_and_every_alert_is_told_of() -> None:
+def test_symptoms_are_enough_alerts_are_told_of_and_links_lead_somewhere() -> None:
     assert len([one for one in SYMPTOMS if one[0].startswith("`")]) >= 15
     assert len({one[0] for one in SYMPTOMS}) == len(SYMPTOMS)
     rules = yaml.safe_load((ROOT / "deployments" / "observability" / "alerts.yaml").read_text())
     alerts = {rule["alert"] for group in rules["groups"] for rule in group["rules"]}
     assert {alert for alert in alerts if f"`{alert}`" not in PAGE} == set()
-
-
-def test_what_the_page_leads_to_is_there() -> None:
     titles = re.findall(r"^#+ (.+)$", PAGE, re.MULTILINE)
     anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
     for file, anchor in re.findall(r"\]\(([\w.]*)(?:#([\w-]+))?\)", PAGE):
@@ -87,75 +87,64 @@ service = sandbox_fixture("--allow-loopback-webhooks", "--credits", "1000000")
 
 
 @pytest.fixture
-def on_call(desk: Desk, service: Sandbox) -> Desk:
+def on_call(desk: Desk, name: str) -> Desk:
     """A folder with a campaign that is delivered, an inbox, and an address for webhooks."""
-    port = free_port()
-    desk.environ["CALLSHEET_WEBHOOK_URL"] = f"http://127.0.0.1:{port}/hooks"
-    desk.environ["CALLSHEET_RECEIVER"] = f"127.0.0.1:{port}"
-    desk.environ["XDG_CONFIG_HOME"] = str(desk.folder / ".config")
-    desk.environ["CALLSHEET_CREDENTIALS"] = "file"
-    desk.environ["PREFECT_API_URL"] = ""
+    address = f"127.0.0.1:{free_port()}"
+    desk.environ |= {
+        "CALLSHEET_WEBHOOK_URL": f"http://{address}/hooks",
+        "CALLSHEET_RECEIVER": address,
+        "CALLSHEET_CREDENTIALS": "file",
+        "XDG_CONFIG_HOME": str(desk.folder / ".config"),
+        "PREFECT_API_URL": "",
+    }
     for folder in ("inbox", "backups"):
         (desk.folder / folder).mkdir()
-    inbox = f'[inbox.spring]\nplace = "{desk.folder}/inbox"\n'
-    (desk.folder / "nights.toml").write_text(inbox)
+    desk.sheet("nights.toml", f'[inbox.spring]\nplace = "{desk.folder}/inbox"\n')
+    first = desk.run(desk.sheet(f"{name}.csv", simple_sheet(2)), "--wait", "poll")
+    assert first.status == 0, first.err
     return desk
-
-
-#: How a command of the page ends in a place where all is well, where that is not 0.
-STATUS = {
-    "callsheet up --status": 1,
-}
-#: What is added to a command, so that it ends by itself.
-MORE = {
-    "callsheet run": ["--without-prefect", "--wait", "poll"],
-    "callsheet login": ["--with-token"],
-    "callsheet webhooks delete": ["--yes"],
-}
 
 
 def test_every_command_of_the_page_does_what_it_is_typed_for(
     on_call: Desk, service: Sandbox, name: str
 ) -> None:
-    (on_call.folder / f"{name}.csv").write_text(simple_sheet(2))
-    first = on_call.call("run", f"{name}.csv", "--yes", "--without-prefect", "--wait", "poll")
-    assert first.status == 0, first.err
+    keys = [row["key"] for row in on_call.rows(name).values()]
+    folder = on_call.folder
+    #: What stands here for words of the page.
     there = {
         "SHEET": f"{name}.csv", "CAMPAIGN": name, "ROW": "r001", "INBOX": "spring", "N": "1000",
-        "postgresql://callsheet@db.example.com/ledger": f"sqlite:///{on_call.folder}/.callsheet/"
-        "ledger.db", "https://service.example/api/v1": service.environ["CALLSHEET_BASE_URL"],
-        "s3://videos/launch": str(on_call.folder / "deliveries"), "/backups/": "backups/",
-        "sqlite:////tmp/drill/ledger.db": f"sqlite:///{on_call.folder}/drill/ledger.db",
+        "postgresql://callsheet@db.example.com/ledger": f"sqlite:///{folder}/.callsheet/ledger.db",
+        "https://service.example/api/v1": service.environ["CALLSHEET_BASE_URL"],
+        "s3://videos/launch": str(folder / "deliveries"), "/backups/": "backups/",
+        "sqlite:////tmp/drill/ledger.db": f"sqlite:///{folder}/drill/ledger.db",
     }  # fmt: skip
     wrong = []
     heard = [line for line in typed() if line.startswith("callsheet webhooks ")]
     for line in (one for one in typed() if one not in heard):
-        wrong += _type(on_call, line, _put(line, there, on_call.folder))
-    with _receiver(on_call):
+        wrong += _type(on_call, line, there)
+    receiver = on_call.start("receive", "--json")
+    try:
+        assert "receiver" in receiver.stdout.readline()
         for line in heard:
             if " ID" in line:
-                listed = on_call.call("webhooks", "list", "--json").json["webhooks"]
-                (there["ID"],) = (one["webhook_id"] for one in listed)
-            wrong += _type(on_call, line, _put(line, there, on_call.folder))
-
+                (listed,) = on_call.call("webhooks", "list", "--json").json["webhooks"]
+                there["ID"] = listed["webhook_id"]
+            wrong += _type(on_call, line, there)
+    finally:
+        receiver.send_signal(signal.SIGTERM)
+        receiver.communicate(timeout=60)
     assert wrong == []
-    assert len(service.charged(_keys(on_call))) == 2
+    assert service.charged(keys) == dict.fromkeys(keys, 1)
 
 
-def _put(line: str, there: dict[str, str], folder: Path) -> list[str]:
-    """Return the words of a line with what there is in this place."""
-    backups = sorted((folder / "backups").glob("*.db"))
-    if backups:
-        line = re.sub(r"/backups/ledger-[\w-]+\.db", str(backups[-1]), line)
-    words = shlex.split(line)
-    for i, word in enumerate(words):
+def _type(desk: Desk, line: str, there: dict[str, str]) -> list[str]:
+    """Carry a line of the page out, with what there is in this place; return what is wrong."""
+    backups = sorted((desk.folder / "backups").glob("*.db"))
+    put = re.sub(r"/backups/ledger-[\w-]+\.db", str(backups[-1]), line) if backups else line
+    words = []
+    for word in shlex.split(put):
         variable, _, value = word.partition("=")
-        words[i] = f"{variable}={there[value]}" if value in there else there.get(word, word)
-    return words
-
-
-def _type(desk: Desk, line: str, words: list[str]) -> list[str]:
-    """Carry a line out; return what is wrong with that."""
+        words.append(f"{variable}={there[value]}" if value in there else there.get(word, word))
     program, *words = words
     if program in ("export", "unset"):
         for word in words:
@@ -166,65 +155,9 @@ def _type(desk: Desk, line: str, words: list[str]) -> list[str]:
                 del desk.environ[variable]
     if program != "callsheet":
         return [] if program in OTHERS else [f"whose program is {line}?"]
-    added = (more for start, more in MORE.items() if line.startswith(start))
-    more = [one for one in chain(*added) if one not in words]
+    added = chain(*(more for start, more in MORE.items() if line.startswith(start)))
+    more = [one for one in added if one not in words]
     typed = io.StringIO(desk.environ["CALLSHEET_API_KEY"]) if line == "callsheet login" else None
     done = desk.call(*words, *more, here=True, stdin=typed)
     expected = STATUS.get(line, 0)
     return [] if done.status == expected else [f"{line}: {done.status}\n{done.out}{done.err}"]
-
-
-@contextmanager
-def _receiver(desk: Desk) -> Iterator[None]:
-    process = desk.start("receive", "--json")
-    try:
-        assert "receiver" in process.stdout.readline()
-        yield
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
-
-
-def _keys(desk: Desk) -> list[str]:
-    with closing(sqlite3.connect(desk.folder / ".callsheet" / "ledger.db")) as ledger:
-        return [key for (key,) in ledger.execute("SELECT key FROM takes")]
-
-
-def test_the_drill_with_videos_under_way_pays_for_each_once(
-    on_call: Desk, service: Sandbox, name: str
-) -> None:
-    sheet, folder = on_call.folder / f"{name}.csv", on_call.folder
-    run = ("run", sheet.name, "--yes", "--without-prefect", "--wait", "poll", "--json")
-    service.plan_fault(on="render", do="slow", seconds=RENDER)
-    sheet.write_text(simple_sheet(2, title=name))
-    _leave_under_way(on_call, *run)
-    made = on_call.call("ledger", "backup", "backups/", "--json")
-    # One more is sent, of which the backup knows nothing.
-    sheet.write_text(simple_sheet(3, title=name))
-    _leave_under_way(on_call, *run)
-    keys = _keys(on_call)
-    service.clear_faults()
-    for file in (folder / ".callsheet").glob("ledger.db*"):
-        file.unlink()
-
-    restored = on_call.call("ledger", "restore", made.json["file"])
-    checked = on_call.call("ledger", "check")
-    before = on_call.call("rows", name, "--json").lines
-    ended = on_call.call(*run)
-
-    assert (made.status, restored.status, checked.status) == (0, 0, 0), restored.err
-    assert {row["state"] for row in before} == {"rendering"}
-    assert (ended.status, ended.json["rows"]) == (0, {"total": 3, "delivered": 3}), ended.err
-    assert len(keys) == 3
-    assert sorted(_keys(on_call)) == sorted(keys)
-    assert service.charged(keys) == dict.fromkeys(keys, 1)
-
-
-def _leave_under_way(desk: Desk, *run: str) -> None:
-    """Leave a run once all its creates have begun, on a machine that may be busy."""
-    for _ in range(60):
-        ended = desk.call(*run, "--max-wait", "1s")
-        assert ended.status == 5, ended.err
-        if "approved" not in ended.json["rows"]:
-            return
-    raise AssertionError(ended.err)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
-import time
+import signal
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,9 +16,11 @@ import pytest
 
 from callsheet import RowResult
 from callsheet.deployments.servers import SERVER
-from tests.launcher import IMPORTS
+from tests.pipeline.served import call_flows
 from tests.prefect_servers import PrefectServer
-from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
+from tests.programs import ROOT, Desk, Finished, Sandbox, sandbox, simple_sheet, wait_until
+
+pytestmark = pytest.mark.merge
 
 #: The server is one for all that ask for it.
 
@@ -45,7 +45,7 @@ async def twice(sheet):
     except BadInput as error:
         print(json.dumps(f"{error.exit_status} {error.spent}"))
 
-asyncio.run(twice(sys.argv[1]))
+asyncio.run(twice(*json.loads(sys.argv[1])))
 """
 SCRIPT = "The canary of the script sings"
 
@@ -54,7 +54,6 @@ def run(desk: Desk, sheet: str, *words: str) -> Finished:
     return desk.call("run", sheet, "--yes", "--json", *words, timeout=300)
 
 
-@pytest.mark.merge
 def test_a_run_without_a_server_starts_none(desk: Desk, tmp_path: Path, name: str) -> None:
     ended = run(desk, desk.sheet(f"{name}.csv", simple_sheet(1)))
 
@@ -65,7 +64,6 @@ def test_a_run_without_a_server_starts_none(desk: Desk, tmp_path: Path, name: st
     assert not processes_in(tmp_path)
 
 
-@pytest.mark.merge
 def test_a_run_shows_itself_on_the_server_that_is_named(
     desk: Desk, service: Sandbox, server: PrefectServer, tmp_path: Path, name: str
 ) -> None:
@@ -112,9 +110,10 @@ def test_a_run_shows_itself_on_the_server_that_is_named(
     assert SCRIPT not in dump
     assert desk.environ["CALLSHEET_API_KEY"] not in dump
     assert "/files/" not in dump
-    assert service.calls()["create"] == calls["create"]
+    assert service.creates() == calls["create"]
 
 
+@pytest.mark.always
 def test_its_recorder_is_told_whole_seconds() -> None:
     # Prefect cuts a fraction off, and with 0 keeps a processor busy.
     shipped = tomllib.loads((ROOT / "prefect.toml").read_text())
@@ -125,25 +124,13 @@ def test_its_recorder_is_told_whole_seconds() -> None:
     assert int(shipped_every) >= 1
 
 
-@pytest.mark.merge
 def test_the_flow_pays_for_nothing_that_is_not_approved(
     desk: Desk, service: Sandbox, server: PrefectServer, name: str
 ) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
-    before = service.calls().get("create", 0)
+    before = service.creates()
 
-    environ = {**desk.environ, "PREFECT_API_URL": server.url, "PYTHONPATH": IMPORTS}
-    path = {"PATH": "/usr/bin:/bin", "HOME": str(desk.folder)}
-    done = subprocess.run(
-        [sys.executable, "-c", TWICE, sheet],
-        cwd=desk.folder,
-        env={**path, **environ},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-
+    done = call_flows(TWICE, [sheet], desk=desk, server=server)
     refused, delivered, kept, rows, missing = (
         json.loads(line) for line in done.stdout.splitlines()
     )
@@ -159,7 +146,36 @@ def test_the_flow_pays_for_nothing_that_is_not_approved(
         digest = hashlib.sha256(content).hexdigest()
         assert (len(content), digest) == (file["bytes"], file["sha256"])
     assert missing == "2 0"
-    assert service.calls()["create"] == before + 1
+    assert service.creates() == before + 1
+
+
+@pytest.mark.slow
+def test_a_signal_parks_a_run_on_its_page_as_well(
+    tmp_path: Path, server: PrefectServer, name: str
+) -> None:
+    with sandbox(tmp_path / "slow", "--render", "real", "--time-scale", "4") as slow:
+        desk = Desk(tmp_path, {**slow.environ, "PREFECT_API_URL": server.url})
+        process = desk.start("run", desk.sheet(f"{name}.csv", simple_sheet(2)), "--yes", "--json")
+        wait_until(lambda: slow.creates() == 2 and Shown.is_there(server, name), 150)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=90)
+    assert (process.returncode, "Traceback" in err) == (5, False), err
+    assert json.loads(out)["rows"] == {"total": 2, "rendering": 2}
+    assert Shown(server, name).run["state_name"] == "Parked"
+
+
+@pytest.mark.slow
+def test_a_large_campaign_stays_light(desk: Desk, server: PrefectServer, name: str) -> None:
+    desk.environ["PREFECT_API_URL"] = server.url
+    ended = run(desk, desk.sheet(f"{name}.csv", simple_sheet(450)))
+    assert ended.json["rows"] == {"total": 450, "delivered": 450}, ended.err
+    shown = Shown(server, name)
+    assert shown.run["state_name"] == "Completed"
+    tasks = shown.post("task_runs/count", shown.which)
+    assert int(tasks) <= 200 + 4
+    parts = {one["name"]: one["state"]["message"] for one in shown.found("task_runs")}
+    assert "2 delivered" in parts["r001 to r002"]
+    assert f"/artifacts/key/callsheet-{name}-rows" in parts["r001 to r002"]
 
 
 class Shown:
@@ -167,7 +183,7 @@ class Shown:
 
     def __init__(self, server: PrefectServer, campaign: str) -> None:
         self._client = httpx.Client(base_url=server.url, timeout=60)
-        self._which = {"flow_runs": {"name": {"like_": f"{campaign} "}}}
+        self.which = {"flow_runs": {"name": {"like_": f"{campaign} "}}}
         (self.run,) = self.found("flow_runs")
 
     @staticmethod
@@ -182,21 +198,17 @@ class Shown:
 
     def found(self, what: str) -> list[dict[str, Any]]:
         """Return its task runs or artifacts."""
-        return list(self.post(f"{what}/filter", self._which))
-
-    def count(self, what: str) -> int:
-        """Return how many there are."""
-        return int(self.post(f"{what}/count", self._which))
+        return list(self.post(f"{what}/filter", self.which))
 
     def heartbeat(self) -> dict[str, Any]:
         """Return its last heartbeat, which takes the server a moment to keep."""
         resource = {"id": [f"prefect.flow-run.{self.run['id']}"]}
         wanted = {"event": {"name": ["prefect.flow-run.heartbeat"]}, "resource": resource}
-        until = time.monotonic() + 60
-        while not (found := self.post("events/filter", {"filter": wanted})["events"]):
-            assert time.monotonic() < until
-            time.sleep(0.2)
-        return dict(found[0])
+        found: list[dict[str, Any]] = []
+        wait_until(
+            lambda: found.extend(self.post("events/filter", {"filter": wanted})["events"]) or found
+        )
+        return found[0]
 
 
 def processes_in(folder: Path) -> list[str]:

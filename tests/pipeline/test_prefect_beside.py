@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import os
 import time
+from collections.abc import Mapping
+from contextlib import closing
+from urllib.parse import urlsplit
 
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
+from tests.pipeline.conftest import GIVEN
+from tests.prefect_servers import PrefectServer
 from tests.programs import Desk, Finished, simple_sheet
 from tests.web import Quiet, serving
 
@@ -148,3 +157,55 @@ def _run(desk: Desk, name: str, url: str) -> Finished:
     assert ended.status == 0, ended.err
     assert ended.json["rows"] == {"total": 2, "delivered": 2}
     return ended
+
+
+@pytest.mark.prefect
+@pytest.mark.skipif(GIVEN in os.environ, reason="a server that Callsheet did not start")
+def test_foreign_names_and_pages_of_other_sites_are_refused(server: PrefectServer) -> None:
+    port = urlsplit(server.url).port
+    own, evil = f"127.0.0.1:{port}", f"evil.example:{port}"
+    headers: list[tuple[dict[str, str], int]] = [
+        # A name that leads to this machine, as after DNS rebinding.
+        ({"Host": evil}, 421),
+        ({"Host": evil, "Origin": f"http://{evil}"}, 421),
+        ({"Host": f"127.0.0.1.evil.example:{port}"}, 421),
+        ({"Host": ""}, 421),
+        # What a page elsewhere sends by itself, which needs no permission of the server first.
+        ({"Host": own, "Origin": "http://evil.example"}, 403),
+        ({"Host": own, "Origin": "null"}, 403),
+        # Another program of this machine that serves pages.
+        ({"Host": own, "Origin": "http://localhost:1"}, 403),
+        # Its own pages, under either name, and programs.
+        ({"Host": own, "Origin": f"http://localhost:{port}"}, 201),
+        ({"Host": f"localhost:{port}", "Origin": f"http://localhost:{port}"}, 201),
+        ({"Host": own}, 201),
+    ]
+    for number, (said, status) in enumerate(headers):
+        name = f"asked-{number}"
+        assert posted(server, "flows/", {"name": name}, said)[0] == status, said
+        wanted = {"flows": {"name": {"any_": [name]}}}
+        known = json.loads(posted(server, "flows/filter", wanted, {"Host": own})[1])
+        assert bool(known) == (status == 201), said
+
+
+@pytest.mark.prefect
+@pytest.mark.skipif(GIVEN in os.environ, reason="a server that Callsheet did not start")
+def test_websockets_are_refused_alike(server: PrefectServer) -> None:
+    port = urlsplit(server.url).port
+    events = f"ws://127.0.0.1:{port}/api/events/in"
+    for origin in (f"http://evil.example:{port}", "null"):
+        with pytest.raises(InvalidStatus):
+            connect(events, origin=origin, proxy=None)  # type: ignore[arg-type]
+    with connect(events, proxy=None):
+        pass
+
+
+def posted(
+    server: PrefectServer, path: str, body: Mapping[str, object], headers: Mapping[str, str]
+) -> tuple[int, bytes]:
+    """Post to the server without a content type, which a page may do to any site."""
+    at = urlsplit(server.url)
+    with closing(http.client.HTTPConnection("127.0.0.1", at.port, timeout=30)) as line:
+        line.request("POST", f"{at.path}/{path}", json.dumps(body).encode(), dict(headers))
+        answer = line.getresponse()
+        return answer.status, answer.read()

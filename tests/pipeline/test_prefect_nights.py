@@ -6,7 +6,9 @@ import json
 import os
 import shlex
 import subprocess
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,8 +17,9 @@ import httpx
 import pytest
 
 from tests.launcher import IMPORTS
+from tests.pipeline.served import ask_server
 from tests.prefect_servers import PrefectServer
-from tests.programs import Desk, Sandbox, simple_sheet
+from tests.programs import Desk, Sandbox, simple_sheet, wait_until
 
 pytestmark = [pytest.mark.prefect, pytest.mark.merge]
 
@@ -51,13 +54,7 @@ class Nights:
         now = datetime.now(UTC)
         window = {"start_time": f"{now - timedelta(days=days)}", "end_time": f"{now}"}
         place = f"/deployments/{self.deployment['id']}/schedule"
-        # Its own scheduler may have the database just then: that is answered with 503.
-        for _ in range(20):
-            answer = self.client.post(place, json={**window, "min_runs": days})
-            if answer.status_code != 503:
-                break
-            time.sleep(1)
-        answer.raise_for_status()
+        ask_server(self.client, "POST", place, {**window, "min_runs": days})
 
     def runs(self) -> list[dict[str, Any]]:
         """Return the runs that are due, the first one first."""
@@ -146,3 +143,78 @@ def _table(nights: Nights) -> list[dict[str, Any]]:
     tables = [json.loads(one["data"]) for one in found if one["key"].endswith("-night")]
     assert len(tables) == 1
     return list(tables[0])
+
+
+def carried(nights: Nights) -> dict[str, str]:
+    """Have workers carry all that is due; return the state of each run, by its date (UTC)."""
+
+    def are_over() -> bool:
+        nights.carry()
+        return {run["state_type"] for run in nights.runs()} <= {"COMPLETED", "FAILED", "CANCELLED"}
+
+    wait_until(are_over, 400)
+    return {run["expected_start_time"][:10]: run["state_name"] for run in nights.runs()}
+
+
+@pytest.mark.slow
+def test_of_the_nights_that_were_missed_one_sweeps(nights: Nights, service: Sandbox) -> None:
+    (nights.inbox / f"{nights.name}.csv").write_text(simple_sheet(2))
+    nights.install()
+    nights.schedule(days=3)
+    before = service.creates()
+    ended = carried(nights)
+    assert len(ended) == 3
+    newest = max(ended)
+    # Prefect starts them in no order: whichever comes later finds that the newest has swept.
+    assert ended.pop(newest) == "Completed"
+    assert set(ended.values()) == {"Superseded"}
+    assert service.creates() == before + 2
+    listed = nights.desk.call("nights", "list", "--json").json["inboxes"]
+    assert listed[0]["last"]["night"] == newest
+
+
+@pytest.mark.slow
+def test_a_pause_outlives_a_deployment_and_so_does_one_of_prefects(nights: Nights) -> None:
+    (nights.inbox / f"{nights.name}.csv").write_text(simple_sheet(1))
+    nights.install()
+    assert nights.desk.call("nights", "pause", "until", "2099-01-01").status == 0
+    (schedule,) = nights.deployment["schedules"]
+    place = f"/deployments/{nights.deployment['id']}/schedules/{schedule['id']}"
+    nights.client.patch(place, json={"active": False}).raise_for_status()
+    nights.install()
+    run = nights.client.post(f"/deployments/{nights.deployment['id']}/create_flow_run", json={})
+    run.raise_for_status()
+    assert set(carried(nights).values()) == {"Skipped"}
+    assert not (nights.inbox / f"{nights.name}.csv.callsheet.json").exists()
+    (after,) = nights.deployment["schedules"]
+    assert after["active"] is False
+
+
+@pytest.mark.slow
+def test_a_night_cancelled_on_prefects_page_ends_in_order_and_the_next_goes_on(
+    nights: Nights, service: Sandbox
+) -> None:
+    (nights.inbox / f"{nights.name}.csv").write_text(simple_sheet(2))
+    nights.install()
+    nights.schedule(days=1)
+    service.plan_fault(on="render", do="slow", seconds=40)
+    worker = threading.Thread(target=nights.carry)
+    worker.start()
+
+    def states() -> Counter[str]:
+        told = nights.desk.call("rows", nights.name, "--json")
+        return Counter(line["state"] for line in (told.lines if not told.status else []))
+
+    wait_until(lambda: states()["rendering"] == 2, 120)
+    (run,) = nights.runs()
+    state = {"state": {"type": "CANCELLING"}}
+    nights.client.post(f"/flow_runs/{run['id']}/set_state", json=state).raise_for_status()
+    worker.join(120)
+    (run,) = nights.runs()
+    assert (run["state_name"], run["state_type"]) == ("Cancelled", "CANCELLED")
+    # Nobody's campaign was cancelled with it.
+    assert states() == {"rendering": 2}
+    service.clear_faults()
+    night = nights.desk.call("nightly", nights.name, "--json")
+    assert [one["outcome"] for one in night.json["sheets"]] == ["delivered"]
+    assert states() == {"delivered": 2}

@@ -8,25 +8,19 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from callsheet.flows.shown import ProgressArtifact
-from callsheet.flows.shown.flow_page import PAGE
-from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.ledger.campaigns import ensure_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
 from tests.leasing import acquire_lease
-from tests.pipeline.calling import call_flows
+from tests.pipeline.served import call_flows
 from tests.prefect_servers import PrefectServer
 from tests.programs import Desk, Finished, Sandbox, simple_sheet
-from tests.web import Quiet, serving
 
 #: The server is one for all that ask for it.
 pytestmark = [pytest.mark.prefect, pytest.mark.merge]
@@ -229,38 +223,3 @@ async def _hold(folder: Path, sheet: str, name: str) -> None:
         )
         held = partial(acquire_lease, campaign=campaign, owner="elsewhere:1:1:there:1")
         await ledger.write(held, seconds=600)
-
-
-HALF_WAY = Snapshot(
-    campaign="a",
-    rows={"delivered": 1, "ready": 1},
-    total=2,
-    to_do=2,
-    done=1,
-    charged=Decimal(15),
-    reserved=Decimal(15),
-    budget=None,
-    seconds=1.0,
-    seconds_left=None,
-)
-
-
-class Broken(Quiet):
-    """A Prefect server whose database is away."""
-
-    def answer(self) -> None:
-        self.send_response(500)
-        self.end_headers()
-
-    do_GET = do_POST = do_PATCH = answer
-
-
-async def test_how_far_it_is_is_not_shown_for_a_while_and_the_run_goes_on(
-    caplog: pytest.LogCaptureFixture,
-):
-    with serving(Broken) as url, temporary_settings({PREFECT_API_URL: f"{url}/api"}):
-        progress = ProgressArtifact(PAGE)
-        progress.on_snapshot(HALF_WAY)
-        await progress.settle()
-
-    assert "Prefect does not show all of this run" in caplog.text

@@ -17,8 +17,7 @@ from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 from callsheet.deployments.nights.schedules import Job, deployment_file
 from callsheet.deployments.nights.schedules import deploy as deploy_nights
 from callsheet.deployments.prefect_address import PrefectAddress
-from callsheet.deployments.up.deploy import deployments_in, make_pool
-from callsheet.deployments.up.programs import PREFECT_FILE
+from callsheet.deployments.up.deploy import make_pool
 from callsheet.deployments.up.worker import FLOW_RUN, settle_flow_runs
 from callsheet.flows.workers import WorkerRuns
 from callsheet.tasks.campaign.workers import WorkersAtWork
@@ -63,52 +62,6 @@ def test_what_lost_its_process_is_taken_up_again_or_ends(server: PrefectServer) 
         names = [client.get(f"flow_runs/{run}").json()["state_name"] for run in left]
         assert names == [name for _, _, name in LEFT]
         assert client.get(f"flow_runs/{carried}").json()["state_name"] == "Running"
-
-
-def deploy(server: PrefectServer, note: Path, pool: str) -> subprocess.CompletedProcess[str]:
-    """Have the server told of every deployment, on a work pool."""
-    words = ["-m", "callsheet.deployments.up.deploy", str(PREFECT_FILE), str(note), pool]
-    return subprocess.run(
-        [sys.executable, "-P", *words],
-        cwd=note.parent,
-        env={**os.environ, "PREFECT_API_URL": server.url, "PWD": str(note.parent)},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-
-
-@pytest.mark.slow
-def test_deployments_stay_with_the_environment_whose_worker_is_up(
-    server: PrefectServer, tmp_path: Path
-) -> None:
-    one, other, note = f"one-{uuid.uuid4()}", f"other-{uuid.uuid4()}", tmp_path / "deployed"
-    with httpx.Client(base_url=f"{server.url}/", timeout=30) as client:
-        asked = {"work_pools": {"name": {"any_": [one, other]}}}
-        # A worker of a test before this one is up there for two minutes yet.
-        client.delete("work_pools/callsheet")
-        try:
-            first = deploy(server, note, one)
-            assert first.returncode == 0, first.stderr
-            assert "deployments already exist" in deploy(server, note, one).stdout
-            ask(client, f"work_pools/{one}/workers/heartbeat", name="somebody's")
-
-            refused = deploy(server, tmp_path / "elsewhere", other)
-
-            assert refused.returncode == 2, refused
-            assert f"CALLSHEET_PREFECT_POOL={one}" in refused.stderr
-            found = ask(client, "deployments/filter", **asked).json()
-            assert {each["work_pool_name"] for each in found} == {one}
-            assert {each["name"] for each in found} == set(deployments_in(PREFECT_FILE))
-            client.delete(f"work_pools/{one}").raise_for_status()
-            moved = deploy(server, note, other)
-            assert moved.returncode == 0, moved.stderr
-            found = ask(client, "deployments/filter", **asked).json()
-            assert {each["work_pool_name"] for each in found} == {other}
-        finally:
-            for each in ask(client, "deployments/filter", **asked).json():
-                forget(client, each["id"])
 
 
 def test_a_pool_of_kubernetes_jobs_takes_the_deployments_and_follows_its_template(

@@ -20,7 +20,7 @@ from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.values import rows_of
 from tests.leasing import acquire_lease
-from tests.pipeline.calling import call_flows
+from tests.pipeline.served import call_flows
 from tests.prefect_servers import PrefectServer
 from tests.programs import Desk, Sandbox, simple_sheet
 
@@ -86,7 +86,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, service: Sandbox, server: Pre
     desk.sheet(f"{name}-6.csv", simple_sheet(1, title="Waits"))
     desk.sheet("more.csv", simple_sheet(3, title="Waits"))
     asyncio.run(_hold(desk, f"{name}-2"))
-    before, creates = desk.rows(name), service.calls()["create"]
+    before, creates = desk.rows(name), service.creates()
     service.delete(before["r002"]["video_id"])
     # The sheet need not be there.
     (folder / f"{name}.csv").unlink()
@@ -133,7 +133,7 @@ def test_another_take_is_made_at_a_price_that_was_agreed_to(told: Told, service:
     # Prefect may start a flow run again, and nobody asked for yet another take: it reports.
     assert (again["state"], again["data"]["rows"]) == ("Completed", done["data"]["rows"])
     # Beside that one: videos of other tests of this file.
-    assert service.calls()["create"] == told.creates + 1 + 2
+    assert service.creates() == told.creates + 1 + 2
     after = told.desk.rows(told.name)
     assert after["r002"] == told.before["r002"]
     assert after["r001"]["video_id"] != told.before["r001"]["video_id"]

@@ -144,20 +144,3 @@ def test_prefect_deploys_it_and_a_worker_runs_it(
         ended = Server(client).rest(run["id"])
         client.delete(f"/deployments/{there['id']}")
     assert ended["state_type"] == "COMPLETED", json.dumps(ended["state"]) + done.out
-
-
-@pytest.mark.slow
-def test_plain_pip_installs_it_with_all_that_it_needs(
-    team: Desk, folder: Path, wheel: Path, pins: Path, name: str
-) -> None:
-    home = folder / "by-pip"
-    call(folder, sys.executable, "-m", "venv", str(home))
-    made = str(home / "bin" / "python")
-    install = ("-m", "pip", "install", "--quiet", "--constraint", str(pins))
-    done = call(folder, made, *install, f"{wheel}[parquet,sandbox]")
-    assert done.status == 0, done.err
-    sheet = team.sheet(f"{name}.csv", simple_sheet(1, title=name))
-    ended = callsheet(team, made, "run", sheet, "--sandbox", "--without-prefect", "--yes", "--json")
-    assert ended.status == 0, ended.err
-    ended = callsheet(team, made, "export", name, "-o", "rows.parquet")
-    assert ended.status == 0, ended.err

@@ -26,35 +26,26 @@ def trial(at_home: Desk, *words: str) -> Finished:
     return at_home.run(*words, "--sandbox", "--time-scale", "200")
 
 
+def folder_of(desk: Desk, campaign: str) -> str:
+    """Return the folder of a campaign's videos in the store."""
+    return Path(desk.rows(campaign)["r001"]["deliveries"][0]["uri"]).parent.parent.name
+
+
 def test_a_sheet_that_was_tried_is_made_by_the_service_afterwards(
     desk: Desk, at_home: Desk, service: Sandbox, name: str
 ) -> None:
-    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
-    before = service.calls().get("create", 0)
-    tried = trial(at_home, sheet)
-
-    planned = desk.call("plan", sheet, "--json")
+    sheet, real = desk.sheet(f"{name}.csv", simple_sheet(2)), f"{name}-real"
+    before = service.creates()
+    tried, planned = trial(at_home, sheet), desk.call("plan", sheet, "--json")
     made = desk.run(sheet)
-    again = desk.run(sheet)
-    tried_again = trial(at_home, sheet)
-
     assert tried.json["campaign"] == name
-    assert planned.json["campaign"] == made.json["campaign"] == f"{name}-real"
+    assert planned.json["campaign"] == made.json["campaign"] == real
     assert f"{name} was only tried with --sandbox" in made.err
-    assert service.calls()["create"] == before + 2
-    assert [video(desk, made), video(at_home, tried)] == [f"{name}-real", name]
-    assert again.json["campaign"] == f"{name}-real"
-    assert "nothing to do, 0 credits" in again.err
-    assert tried_again.json["campaign"] == name
-    assert "nothing to do, 0 credits" in tried_again.err
-    assert service.calls()["create"] == before + 2
-
-
-def video(desk: Desk, ended: Finished) -> str:
-    """Return the folder of a campaign's videos in the store."""
-    (uri,) = {row["deliveries"][0]["uri"] for row in desk.rows(ended.json["campaign"]).values()
-              if row["row"] == "r001"}  # fmt: skip
-    return Path(uri).parent.parent.name
+    assert [folder_of(desk, one) for one in (real, name)] == [real, name]
+    for again, campaign in ((desk.run(sheet), real), (trial(at_home, sheet), name)):
+        assert again.json["campaign"] == campaign
+        assert "nothing to do, 0 credits" in again.err
+    assert service.creates() == before + 2
 
 
 def test_a_campaign_that_is_real_is_not_mixed_with_a_trial(
@@ -62,15 +53,11 @@ def test_a_campaign_that_is_real_is_not_mixed_with_a_trial(
 ) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
     assert desk.run(sheet).status == 0
-
-    beside = trial(at_home, sheet)
-    named = trial(at_home, sheet, "--campaign", name)
+    beside, named = trial(at_home, sheet), trial(at_home, sheet, "--campaign", name)
     retake = at_home.call("retake", name, "r001", "--yes", "--sandbox")
-
     assert beside.json["campaign"] == f"{name}-sandbox"
-    assert (named.status, named.json["exit"]) == (4, 4)
+    assert (named.status, named.json["exit"], retake.status) == (4, 4, 2)
     assert f"--campaign {name}-sandbox" in named.err
-    assert retake.status == 2
     assert "leave --sandbox out" in retake.err
 
 
@@ -80,30 +67,24 @@ def test_a_plan_saved_in_a_trial_is_not_paid_for(
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
     assert at_home.call("plan", sheet, "-o", "trial.json", "--sandbox").status == 0
     assert desk.call("plan", sheet, "-o", "real.json").status == 0
-    before = service.calls().get("create", 0)
-
+    before = service.creates()
     paid = desk.call("run", sheet, "--plan", "trial.json", "--without-prefect")
     tried = at_home.call("run", sheet, "--plan", "real.json", "--without-prefect", "--sandbox")
-
     assert (paid.status, tried.status) == (4, 4)
     assert "the plan was made with a sandbox, and its videos would be made by a real" in paid.err
     assert "the plan was made with a real service, and its videos" in tried.err
-    assert service.calls().get("create", 0) == before
+    assert service.creates() == before
 
 
 @pytest.mark.slow
 def test_what_was_tried_can_be_taken_again(at_home: Desk, name: str) -> None:
-    sheet = at_home.sheet(f"{name}.csv", simple_sheet(1))
-    trial(at_home, sheet)
-
+    trial(at_home, at_home.sheet(f"{name}.csv", simple_sheet(1)))
     alone = at_home.call("retake", name, "r001", "--yes")
     approved = at_home.call("approve", name, "--yes")
     taken = at_home.call("retake", name, "r001", "--yes", "--run", "--sandbox", "--json")
     told = at_home.call("explain", name, "r001")
-
-    assert (alone.status, taken.status) == (2, 0), taken.err
+    assert (alone.status, approved.status, taken.status) == (2, 4, 0), taken.err
     assert "say --sandbox" in alone.err
-    assert approved.status == 4
     assert "was only tried with --sandbox" in approved.err
     assert at_home.rows(name)["r001"]["take"] == 2
     assert f"callsheet retake {name} r001 --run --sandbox" in told.out
@@ -115,17 +96,13 @@ def test_videos_of_a_trial_are_not_taken_back_for_real_ones(
 ) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
     trial(at_home, sheet)
-    for file in (desk.folder / ".callsheet").glob("ledger.db*"):
-        file.unlink()
-    before = service.calls().get("create", 0)
-
+    desk.lose_ledger()
+    before = service.creates()
     refused = desk.run(sheet)
-
     manifest = json.loads((desk.folder / "deliveries" / name / "manifest.json").read_text())
     assert manifest["sandbox"] is True
-    assert refused.status == 4
-    assert "made with --sandbox" in refused.err
-    assert service.calls().get("create", 0) == before
+    assert (refused.status, "made with --sandbox" in refused.err) == (4, True)
+    assert service.creates() == before
 
 
 def test_a_trial_says_what_is_paid_for_twice_as_a_real_service_does(
@@ -136,14 +113,9 @@ def test_a_trial_says_what_is_paid_for_twice_as_a_real_service_does(
     sheet = at_home.sheet(f"{name}-two.csv", text)
     checked = at_home.call("check", sheet)
     assert trial(at_home, before).status == 0
-
-    planned = at_home.call("plan", sheet, "--sandbox")
-    made = trial(at_home, sheet)
-
+    planned, made = at_home.call("plan", sheet, "--sandbox"), trial(at_home, sheet)
     twice = 'row "copy" asks for the same video as row "r003": each of them is paid for'
     words = f"campaign {name} already paid for 1 of these rows (15 credits): a run makes it again"
-    assert [one.status for one in (checked, planned, made)] == [0, 0, 0]
-    for one in (checked, planned, made):
-        assert twice in one.out + one.err
-    for one in (planned, made):
-        assert words in one.out + one.err
+    for ended, said in ((checked, [twice]), (planned, [twice, words]), (made, [twice, words])):
+        assert ended.status == 0
+        assert all(one in ended.out + ended.err for one in said)

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 
 import pytest
 
 from tests.databases import take_ledger
 from tests.fixtures import sandbox_fixture
-from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
+from tests.programs import Desk, Finished, Sandbox, simple_sheet
 
 pytestmark = pytest.mark.merge
 
 
 #: A sandbox where things go wrong, for all tests of this file.
-studio = sandbox_fixture("--credits", "1000000")
-
-
-@pytest.fixture
-def desk(desk: Desk, studio: Sandbox) -> Iterator[Desk]:
-    desk.environ |= studio.environ
-    yield desk
-    studio.clear_faults()
+own_sandbox = sandbox_fixture("--credits", "1000000")
 
 
 def follow(desk: Desk, line: str, **known: str) -> Finished:
@@ -190,17 +178,6 @@ def test_a_word_that_is_a_campaign_and_a_row(desk: Desk, name: str) -> None:
         assert follow(desk, suggested(asked.err, beginning)).status == 0
 
 
-def test_the_sandbox_says_how_to_have_another_port() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        words = ["-m", "callsheet.deployments.sandbox", "--port", str(taken.getsockname()[1])]
-        ended = subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=ROOT)
-
-    assert ended.returncode == 2
-    assert "--port 0 takes a port that is free" in ended.stderr
-
-
 def test_credits_that_run_out_and_every_suggestion_names_the_profile(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -226,111 +203,3 @@ def test_credits_that_run_out_and_every_suggestion_names_the_profile(
     assert again.status == 0, again.err
     shown = follow(desk, suggested(ended.err, "callsheet rows"))
     assert shown.out.count("delivered") == 2
-
-
-def test_a_video_that_came_spoilt(desk: Desk, studio: Sandbox, name: str) -> None:
-    studio.plan_fault(on="render", do="corrupt")
-    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
-    ended = desk.run(sheet)
-    (row,) = desk.rows(name).values()
-    assert (ended.status, row["state"]) == (3, "held"), ended.err
-    studio.clear_faults()
-
-    # The same video is fetched again, free; another one is made, and paid for.
-    again = follow(desk, way(desk, name, "r001", "run"))
-    assert again.status == 3
-    assert studio.charged([row["key"]]) == {row["key"]: 1}
-    assert follow(desk, way(desk, name, "r001", "retake")).status == 0
-    (made,) = desk.rows(name).values()
-    assert (made["state"], made["take"]) == ("delivered", 2)
-
-
-def test_a_run_and_a_retake_that_were_parked(desk: Desk, studio: Sandbox, name: str) -> None:
-    studio.plan_fault(on="render", do="slow", seconds=5)
-    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
-    parked = desk.leave_under_way(sheet)
-    assert "run the same command again not before" in parked.err
-    assert desk.run(sheet).status == 0
-
-    left = desk.call("retake", name, "r001", "--run", "--yes", "--max-wait", "1s")
-    assert left.status == 5
-    on = follow(desk, suggested(left.out, "callsheet run"))
-    assert on.status == 0, on.err
-    (row,) = desk.rows(name).values()
-    assert (row["state"], row["take"]) == ("delivered", 2)
-
-
-def test_a_store_that_cannot_be_written_to(desk: Desk, studio: Sandbox, name: str) -> None:
-    (desk.folder / "videos").write_text("a file, where the folder is to be")
-    desk.environ["CALLSHEET_STORE"] = "videos"
-    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
-    before = dict(studio.calls())
-    refused = desk.run(sheet)
-    assert refused.status == 2
-    assert "name another folder, or make this one writable" in refused.err
-    assert studio.calls().get("create", 0) == before.get("create", 0)
-
-    desk.environ["CALLSHEET_STORE"] = "other"
-    assert desk.run(sheet).status == 0
-
-
-def test_a_ledger_that_is_lost_too_long_after_what_it_sent(
-    desk: Desk, studio: Sandbox, name: str
-) -> None:
-    studio.plan_fault(on="create", do="slow", seconds=5)
-    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
-    process, calls = desk.start("run", sheet, "--yes", "--without-prefect"), studio.calls()
-    while studio.calls().get("create", 0) == calls.get("create", 0):
-        time.sleep(0.02)
-    process.kill()
-    process.communicate()
-    studio.clear_faults()
-    studio.plan_fault(on="list", do="forbidden")
-    kept = desk.folder / "kept"
-    (desk.folder / ".callsheet").rename(kept)
-    desk.environ["CALLSHEET_HORIZON"] = "1s"
-    time.sleep(1.1)
-
-    stopped = desk.run(sheet)
-    assert stopped.status == 4
-    assert "restore the old ledger (CALLSHEET_LEDGER)" in stopped.err
-    again = desk.run(sheet, *added(stopped))
-    assert again.json["rows"] == {"total": 1, "delivered": 1}, again.err
-
-
-def test_a_campaign_that_another_run_has(desk: Desk, studio: Sandbox, name: str) -> None:
-    studio.plan_fault(on="render", do="slow", seconds=60)
-    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
-    before = studio.calls().get("create", 0)
-    first = desk.start("run", sheet, "--yes", "--without-prefect")
-    while studio.calls().get("create", 0) == before:
-        time.sleep(0.05)
-
-    left = desk.run(sheet, "--if-running", "leave")
-    assert left.status == 5
-    assert "wait for it, or stop it, then run the same command again" in left.err
-    number = re.search(r"is being run by process (\d+)", left.err)
-    assert int(number[1]) == first.pid
-    first.terminate()
-    first.communicate()
-    assert desk.call("cancel", name, "--yes").status == 0
-
-
-def test_a_service_or_a_key_that_is_lacking(desk: Desk, studio: Sandbox, name: str) -> None:
-    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
-    service = dict(desk.environ)
-    del desk.environ["CALLSHEET_API_KEY"]
-    keyless = desk.run(sheet)
-    desk.environ.clear()
-    nowhere = desk.run(sheet)
-
-    trials = {suggested(ended.err, "callsheet run") for ended in (keyless, nowhere)}
-    assert {ended.status for ended in (keyless, nowhere)} == {2}
-    (trial,) = trials
-    tried = follow(desk, f"{trial} --time-scale 200")
-    assert tried.status == 0, tried.err
-    for ended in (keyless, nowhere):
-        assert suggested(ended.err, "callsheet login") == "callsheet login"
-        assert "set CALLSHEET_API_KEY" in ended.err
-    desk.environ |= service
-    assert desk.run(sheet).status == 0
