@@ -1519,8 +1519,7 @@ MUTATIONS = (
         "flows/perform.py",
         "    first = make and plan_id is None",
         "    first = make",
-        "tests/pipeline/test_retake.py"
-        "::test_a_retake_leaves_rows_that_are_under_way",
+        "tests/pipeline/test_retake.py::test_a_retake_leaves_rows_that_are_under_way",
     ),
     Mutation(
         "a Prefect worker that is stopped takes up nothing more",

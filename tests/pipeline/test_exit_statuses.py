@@ -93,7 +93,8 @@ def test_a_refused_brief_is_rejected_and_the_others_are_made(desk: Desk, name: s
     assert (unknown.status, "did you mean rejected" in unknown.err) == (2, True)
     # An edited row leaves rejected; one that is switched off costs nothing and nags nobody.
     head, *lines = text.replace("5000", "5").splitlines()
-    off = [f"{head},enabled", *(f"{line},yes" for line in lines), "off,product-launch,Cup,Off,5,9:16,no"]
+    off = "off,product-launch,Cup,Off,5,9:16,no"
+    off = [f"{head},enabled", *(f"{line},yes" for line in lines), off]
     mended = desk.run(desk.sheet(sheet, "\n".join(off)))
     assert (mended.status, mended.json["rows"]) == (0, {"total": 4, "planned": 1, "delivered": 3})
 
