@@ -219,6 +219,9 @@ class Grid(Collection[Row]):
             if span is None:
                 continue
             shared = [one.header for one in self.columns if line.spans.get(one.position) == span]
+            if len(shared) == 1 and span.first_line == span.last_line:
+                # It shares its row with columns that have no header.
+                continue
             if len(shared) > 1:
                 message = f"is merged over {len(shared)} columns ({', '.join(shared)})"
                 remedy = "unmerge it, and write into each what belongs there"

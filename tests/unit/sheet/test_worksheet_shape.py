@@ -68,6 +68,9 @@ def test_merged_ids_and_columns_are_refused_once(refuse, workbook, cells, words)
 def test_nameless_columns_and_empty_cells_that_are_merged_are_nothing(read, workbook):
     named = read(workbook([HEAD, *rows(1)], change=merging("E2:G2")), "c.xlsx")
     assert named.briefs[0].request["language"] == "en"
+    assert not named.notes
+    last = workbook([["script", "id"], ["Hello.", "r1"]], change=merging("B2:C2"))
+    assert read(last, "c.xlsx").briefs[0].row == "r1"
     empty = workbook([HEAD, *rows(1, 2)], change=merging("D2:D3", "A9:E9"))
     assert not read(empty, "c.xlsx").notes
 
