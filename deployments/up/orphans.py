@@ -40,11 +40,13 @@ def end_leftovers(
         raise NotImplementedError
     seen: set[int] = set()
     asked: set[int] = set()
-    begun = clock()
-    while (left := marked(mark)) and clock() - begun < 2 * grace:
+    begun, killed = clock(), False
+    # However slowly they are looked for, those that are left are killed once.
+    while (left := marked(mark)) and not (killed and clock() - begun >= 2 * grace):
         seen |= set(left)
+        killed = clock() - begun > grace
         for pid, parent in left.items():
-            if clock() - begun > grace:
+            if killed:
                 _send(pid, signal.SIGKILL)
             elif parent not in left and pid not in asked:
                 _send(pid, signal.SIGTERM)

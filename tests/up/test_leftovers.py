@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 
 import pytest
 
@@ -86,6 +87,15 @@ def test_what_does_not_listen_is_killed(mark: str) -> None:
     process, _ = start(mark, DEAF)
 
     end_leftovers(mark, grace=0.2)
+
+    assert process.wait(10) == -9
+
+
+def test_what_does_not_listen_is_killed_however_slowly_it_is_looked_for(mark: str) -> None:
+    process, _ = start(mark, DEAF)
+    each_look_takes_a_minute = count(step=60).__next__
+
+    end_leftovers(mark, grace=1, clock=each_look_takes_a_minute)
 
     assert process.wait(10) == -9
 
