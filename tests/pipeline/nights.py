@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
 from callsheet.flows.nightly_run import sweep
 from callsheet.tasks.campaign.run import Run, Watch
@@ -104,8 +105,14 @@ class Nights:
 
     async def lose_to_another(self) -> None:
         """Have the lease of the inbox lapse, and another sweep acquire it."""
-        await self.write(let_lapse, name=night_lease("spring"))
-        await self.write(claimed("2026-11-21", "another", at=time.time()))
+        claim = claimed("2026-11-21", "another", at=time.time())
+
+        def take(connection: Connection) -> None:
+            # In one transaction: its owner would renew a lease that has only lapsed.
+            let_lapse(connection, night_lease("spring"))
+            claim(connection)
+
+        await self.write(take)
 
     def answer(self, stem: str) -> dict[str, Any]:
         """Return the answer beside a sheet."""
