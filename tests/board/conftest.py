@@ -167,12 +167,7 @@ def forked_run(run_id: str, written: IO[bytes]) -> Any:
     """Start the process of a run as a fork: a board's `begin`, where it is not what is tested."""
     file = written.fileno()
     started = launcher("board-run").start(
-        [run_id],
-        cwd=Path.cwd(),
-        stdin=subprocess.PIPE,
-        stdout=file,
-        stderr=file,
-        new_session=True,
+        [run_id], cwd=Path.cwd(), stdin=subprocess.PIPE, stdout=file, stderr=file, new_session=True
     )
     assert isinstance(started.stdin, TextIOWrapper)
     # It is told its settings in bytes.

@@ -634,9 +634,7 @@ async def test_a_name_that_no_machine_has_is_no_fault(tmp_path: Path) -> None:
                 assert answer.status_code == 422, (private, host[:20], answer.text)
 
 
-async def test_an_address_with_a_slash_too_many_leads_nowhere_else(
-    behind_proxy: OpenBoard,
-) -> None:
+async def test_an_address_with_a_slash_too_many_leads_nowhere_else(behind_proxy: OpenBoard) -> None:
     evil = {**FORWARDED, "x-forwarded-host": "evil.example"}
     for path in ("/people/", "/activity/", "/login/", "/static", "/api/v1/me/"):
         answer = await behind_proxy.admin.get(path, headers=evil)

@@ -235,9 +235,7 @@ async def some(events: AsyncIterator[dict[str, Any]], count: int) -> list[dict[s
 
 
 @pytest.mark.merge
-async def test_events_are_told_as_they_come_and_from_the_last_one_on(
-    open_board: OpenBoard,
-) -> None:
+async def test_events_are_told_as_they_come_and_from_the_last_one_on(open_board: OpenBoard) -> None:
     stage = await spring(open_board)
     other = await Stage.set(open_board.ledger, brief("x"), name="autumn")
     history = (await open_board.viewer.get(f"{API}/spring/rows/r0")).json()["events"]

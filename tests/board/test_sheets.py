@@ -233,9 +233,7 @@ async def test_a_large_sheet_is_read_in_a_process_with_the_same_result(
 
 
 @pytest.mark.merge
-async def test_large_sheets_of_one_person_do_not_hold_up_others(
-    open_board: OpenBoard,
-) -> None:
+async def test_large_sheets_of_one_person_do_not_hold_up_others(open_board: OpenBoard) -> None:
     people = (open_board.admin, open_board.admin, open_board.approver)
     async with asyncio.TaskGroup() as group:
         uploads = [
@@ -259,9 +257,7 @@ async def test_large_sheets_of_one_person_do_not_hold_up_others(
 MIB = 1024**2
 
 
-async def test_a_small_sheet_that_means_many_videos_is_read_as_a_large_one(
-    tmp_path: Path,
-) -> None:
+async def test_a_small_sheet_that_means_many_videos_is_read_as_a_large_one(tmp_path: Path) -> None:
     def titles(count: int) -> bytes:
         text = "|".join(f"Title {n}" for n in range(count))
         return f"id,matrix.title,topic,script\nr1,{text},T,Say this.\n".encode()

@@ -12,13 +12,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.containers.dockerfile import (
-    Instruction,
-    Stage,
-    ignore_rules,
-    ignored,
-    read_dockerfile,
-)
+from tests.containers.dockerfile import Instruction, Stage, ignore_rules, ignored, read_dockerfile
 from tests.programs import ROOT
 
 #: What the Python image has beside Debian's smallest system.

@@ -107,11 +107,7 @@ def test_a_secret_that_is_not_there_is_named() -> None:
 def test_commands_are_started_with_packages_of_ours() -> None:
     start = [sys.executable, "-P", "-m"]
     assert command_of(["callsheet", "receive"]) == [*start, "callsheet.deployments.cli", "receive"]
-    assert command_of(["prefect", "version"]) == [
-        *start,
-        "prefect",
-        "version",
-    ]
+    assert command_of(["prefect", "version"]) == [*start, "prefect", "version"]
     assert command_of(["sh", "-c", "true"]) == ["sh", "-c", "true"]
 
 

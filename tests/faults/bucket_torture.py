@@ -34,9 +34,7 @@ def test_a_bucket_that_ignores_if_none_match_does_not_lose_a_strangers_object(
         production.ends_well(lambda uri: server.read(uri.removeprefix(f"{server.address}/")))
 
 
-def test_a_bucket_that_refuses_checksum_headers_gets_the_video(
-    production: Production,
-) -> None:
+def test_a_bucket_that_refuses_checksum_headers_gets_the_video(production: Production) -> None:
     async def old(request, body, forward):
         if "x-amz-checksum-sha256" in request.headers:
             return refusal(501, "NotImplemented")

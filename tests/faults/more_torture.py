@@ -182,9 +182,7 @@ def test_the_same_campaign_from_two_folders_at_once_is_paid_once(
         production.ends_well()
 
 
-def test_a_create_that_is_never_carried_out_is_left_to_a_later_run(
-    production: Production,
-) -> None:
+def test_a_create_that_is_never_carried_out_is_left_to_a_later_run(production: Production) -> None:
     production.asks_for(1)
     production.service.plan_fault(on="create", do="drop-before")
 

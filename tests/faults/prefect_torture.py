@@ -52,9 +52,7 @@ def test_a_prefect_server_that_restarts_does_not_cost_a_video(
     production.ends_well()
 
 
-def test_a_prefect_server_that_is_not_there_does_not_cost_a_video(
-    production: Production,
-) -> None:
+def test_a_prefect_server_that_is_not_there_does_not_cost_a_video(production: Production) -> None:
     production.asks_for(1)
     production.desk.environ["PREFECT_API_URL"] = "http://127.0.0.1:9/api"
 

@@ -34,9 +34,7 @@ def test_a_service_that_goes_down_in_the_middle_and_comes_back_is_waited_for(
         Production(production.desk, back, production.name, videos=3).ends_well()
 
 
-def test_a_sheet_edited_after_a_kill_does_not_change_what_was_sent(
-    production: Production,
-) -> None:
+def test_a_sheet_edited_after_a_kill_does_not_change_what_was_sent(production: Production) -> None:
     production.asks_for(1)
     production.service.plan_fault(on="create", do="hang")
     process = production.start()

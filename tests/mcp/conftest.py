@@ -54,13 +54,7 @@ class OpenDesk:
     desk: Desk
     asked: list[str] = field(default_factory=list)
 
-    def client(
-        self,
-        answer: Answer | None = None,
-        *,
-        mode: str = "auto",
-        **how: Any,
-    ) -> Client:
+    def client(self, answer: Answer | None = None, *, mode: str = "auto", **how: Any) -> Client:
         """Return a client; with an answer, one that can ask, and whose person gives this answer."""
 
         async def ask(_: Any, asked: Any) -> ElicitResult:

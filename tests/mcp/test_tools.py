@@ -17,26 +17,14 @@ from callsheet.deployments.commands.people import revoke_person
 from callsheet.tasks.ledger.people import find_person
 from tests.board.conftest import by_test
 from tests.databases import lay_ledger
-from tests.mcp.conftest import (
-    AGENT,
-    ROW,
-    OpenDesk,
-    call,
-    desk_at,
-    finished,
-    refused,
-    sheet_of,
-)
+from tests.mcp.conftest import AGENT, ROW, OpenDesk, call, desk_at, finished, refused, sheet_of
 from tests.programs import Sandbox
 
 #: Every tool: its arguments (those that are needed with a mark), and what a client is told of it.
 TOOLS = {
     "sheet_columns": ("", "reads"),
     "check_sheet": ("sheet!", "reads"),
-    "plan": (
-        "sheet! budget campaign select first canary waves edits retry_failed adopt",
-        "reads",
-    ),
+    "plan": ("sheet! budget campaign select first canary waves edits retry_failed adopt", "reads"),
     "run_plan": ("plan!", "destroys, again is the same"),
     "status": ("campaign!", "reads"),
     "rows": ("campaign! state select after", "reads"),

@@ -15,13 +15,7 @@ import pytest
 
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.up.orphans import marked
-from callsheet.deployments.up.programs import (
-    PAGES,
-    UpContext,
-    deployments,
-    prefect_server,
-    worker,
-)
+from callsheet.deployments.up.programs import PAGES, UpContext, deployments, prefect_server, worker
 from callsheet.tasks.runtime.settings import load_settings
 from tests.programs import Desk, simple_sheet
 from tests.up.conftest import up_at
