@@ -83,29 +83,23 @@ async def test_a_pause_of_all_inboxes_is_ended_for_all(board: OpenBoard) -> None
     assert await board.ledger.read(pause_of, inbox="spring", at=time.time()) is None
 
 
-@pytest.mark.parametrize(
-    ("verb", "name", "until", "said"),
-    [
-        ("pause", "spring", "tomorrow", "is neither a date nor a duration"),
-        ("pause", "spring", "2020-01-01", "has passed"),
-        ("pause", "autumn", "3d", "is listed in nights.toml"),
-        ("resume", "autumn", "", "is listed in nights.toml"),
-        ("scan", "autumn", "", "is listed in nights.toml"),
-        ("scan", "elsewhere", "", "is listed in nights.toml"),
-        ("scan", "s" * 500, "", "is listed in nights.toml"),
-    ],
-)
-async def test_what_cannot_be_is_a_sentence_and_changes_nothing(
-    board: OpenBoard, verb: str, name: str, until: str, said: str
-) -> None:
+CANNOT_BE = [
+    ("pause", "spring", "tomorrow", "is neither a date nor a duration"),
+    ("pause", "spring", "2020-01-01", "has passed"),
+    ("pause", "autumn", "3d", "is listed in nights.toml"),
+    ("resume", "autumn", "", "is listed in nights.toml"),
+    ("scan", "elsewhere", "", "is listed in nights.toml"),
+    ("scan", "s" * 500, "", "is listed in nights.toml"),
+]
+
+
+async def test_what_cannot_be_is_a_sentence_and_changes_nothing(board: OpenBoard) -> None:
     browser = await board.form("admin")
 
-    refused = await browser.post(
-        f"/settings/inboxes/{verb}",
-        data={"name": name, "until": until} if until else {"name": name},
-    )
-
-    assert (refused.status_code, said in refused.text) == (422, True)
+    for verb, name, until, said in CANNOT_BE:
+        form = {"name": name, "until": until}
+        refused = await browser.post(f"/settings/inboxes/{verb}", data=form)
+        assert (refused.status_code, said in refused.text) == (422, True), (verb, name)
     assert (await acts(board), board.board.asked) == ([], set())
 
 

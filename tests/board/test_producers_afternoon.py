@@ -17,8 +17,9 @@ import pytest
 from playwright.async_api import Browser, FilePayload, Locator, Page, expect
 
 from tests.board.looking import barriers, picture
+from tests.board.test_command import board
 from tests.board.test_screens_in_a_browser import WIDE
-from tests.board.whole_board import WholeBoard, whole_board
+from tests.programs import Desk, sandbox
 
 HEADERS = ["Video-ID", "Titel", "Sprechertext", "Länge (s)", "Formato", "Idioma", "Fecha límite",
            "Preis", "Kommentar"]  # fmt: skip
@@ -64,9 +65,15 @@ def agency() -> bytes:
 async def test_an_agencys_workbook_becomes_videos_that_a_client_approves(
     tmp_path: Path, chromium: Browser
 ) -> None:
-    with whole_board(tmp_path) as board:
-        page = await opened(board, chromium)
-        await page.goto(board.said["login"])
+    with (
+        sandbox(tmp_path / "service") as service,
+        board(Desk(tmp_path, service.environ)) as (
+            ready,
+            _,
+        ),
+    ):
+        page, client = [await opened(ready["url"], chromium) for _ in range(2)]
+        await page.goto(ready["login"])
         await page.get_by_role("button", name="Log in as").click()
         await name_headers(page)
         await correct_cells(page)
@@ -76,27 +83,24 @@ async def test_an_agencys_workbook_becomes_videos_that_a_client_approves(
         await review(page)
         await retake(page)
         await download_videos(page)
-        client = await opened(board, chromium)
         await client.goto(await make_link(page))
         await decide(client)
         await page.goto("/c/spring/videos?client=reject")
         await expect(page.get_by_text("the old logo").first).to_be_visible()
         await look(page, "14-the-clients-verdict")
-        rows = board.desk.rows("spring")
-        assert len(board.service.bought()) == 145
+        rows = Desk(tmp_path, service.environ).rows("spring")
+        assert len(service.bought()) == 145
     said = {
         row: (line["take"], line["review"], line.get("client_review")) for row, line in rows.items()
     }
     assert len(said) == 144
-    assert {row: one for row, one in said.items() if one != (1, "keep", None)} == {
-        FIRST: (2, "keep", "keep"),
-        SECOND: (1, "keep", "reject"),
-    }
+    others = {row: one for row, one in said.items() if one != (1, "keep", None)}
+    assert others == {FIRST: (2, "keep", "keep"), SECOND: (1, "keep", "reject")}
 
 
-async def opened(board: WholeBoard, chromium: Browser) -> Page:
+async def opened(url: str, chromium: Browser) -> Page:
     """Open a browser of somebody's own."""
-    context = await chromium.new_context(base_url=board.url)
+    context = await chromium.new_context(base_url=url)
     context.set_default_timeout(WITHIN)
     return await context.new_page()
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import sqlite3
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
-from callsheet.tasks.ledger.plans import begin_plan, pack
 from tests.board.conftest import NAMES, OpenBoard
 from tests.board.late_body import late_body
+from tests.board.test_screens import a_plan
 from tests.board.with_videos import with_videos
 from tests.campaigns import Stage, brief
 from tests.programs import simple_sheet
-from tests.repository import files_in
 
 API = "/api/v1"
 REVIEW = {"take": 1, "verdict": "keep"}
@@ -144,8 +142,7 @@ async def test_a_link_that_is_ended_meanwhile_decides_nothing(
     wanted = {"campaign": "spring", "name": "Mara", "rights": ["decide"], "all_videos": True}
     made = (await open_board.admin.post(f"{API}/links", json=wanted)).json()
     browser = await open_board.client(headers={"origin": open_board.origin})
-    token = made["address"].partition("code=")[2]
-    (await browser.post("/login", data={"token": token, "called": "Mia"})).headers["location"]
+    await open_board.press(browser, made["address"])
     (cookie,) = browser.cookies.jar
     headers = {"cookie": f"{cookie.name}={cookie.value}", "origin": open_board.origin,
                "content-type": "application/json"}  # fmt: skip
@@ -161,15 +158,8 @@ async def test_a_link_that_is_ended_meanwhile_decides_nothing(
 async def test_an_approver_who_is_revoked_meanwhile_approves_nothing(
     open_board: OpenBoard, other_admin: Any, tmp_path: Path
 ) -> None:
-    write = open_board.ledger.write
     await Stage.set(open_board.ledger, brief("a"))
-    terms = {"rows": ["a"]}
-    plan = partial(begin_plan, kind="retake", campaign="spring", terms=terms, by="Rita", at=0.0)
-    await write(partial(plan, plan_id="p1"))
-    with sqlite3.connect(tmp_path / ".callsheet" / "ledger.db") as ledger:
-        said = {"campaign": "spring", "rows": [], "credits": {"unpriced": 0, "total": 0}}
-        ready = "UPDATE plans SET state = 'ready', total = 0, expires_at = 1e11, document = ?"
-        ledger.execute(ready, [pack([json.dumps(said).encode()])])
+    await a_plan(open_board, "p1", 0)
     one = Try("approver", f"{API}/plans/p1/approve", json={})
     headers, body = await head_and_body(open_board, one)
     async with late_body(open_board, one.method, one.path, headers, body) as late:
@@ -178,13 +168,3 @@ async def test_an_approver_who_is_revoked_meanwhile_approves_nothing(
         assert await late.answer() == 401
 
     assert written(tmp_path) == before
-
-
-def test_no_page_or_call_writes_past_the_check() -> None:
-    """`Board.write` checks the person; the ledger's own `write` would not."""
-    found = [
-        path.name
-        for path in files_in(*(f"deployments/board/{one}" for one in ("services", "api", "pages")))
-        if "ledger.write(" in path.read_text()
-    ]
-    assert found == []

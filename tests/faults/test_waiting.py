@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.error import HTTPError
 
 import pytest
 
@@ -81,20 +80,6 @@ def test_a_failed_render_is_made_again_as_often_as_was_approved(production: Prod
     assert again.json["credits"]["charged_this_run"] == 0
 
 
-def test_a_render_that_fails_is_told_and_costs_nothing(production: Production) -> None:
-    production.asks_for(2)
-    production.service.plan_fault(on="render", nth=1, do="fail")
-
-    ended = production.run()
-    again = production.run()
-
-    assert ended.status == again.status == 3
-    assert production.states() == {"delivered": 1, "failed": 1}
-    assert ended.json["credits"]["charged"] == 15
-    assert production.count("reserve") == 2
-    assert production.count("charge") == production.count("release") == 1
-
-
 def test_a_video_that_a_colleague_deleted_is_never_paid_again_by_itself(
     production: Production,
 ) -> None:
@@ -111,19 +96,6 @@ def test_a_video_that_a_colleague_deleted_is_never_paid_again_by_itself(
     assert production.states() == {"stalled": 1}
     assert "no longer knows this video (404)" in production.row()["reason"]
     assert production.count("reserve") == 1
-
-
-def test_an_address_that_is_refused_after_it_was_given_is_asked_for_again(
-    production: Production,
-) -> None:
-    production.asks_for(1)
-    production.service.plan_fault(on="file", nth=1, do="expired")
-    production.service.plan_fault(on="download", nth="2-3", do="conflict")
-
-    ended = production.run()
-
-    assert ended.status == 0, ended.err
-    production.ends_well()
 
 
 def test_a_new_video_of_a_row_never_takes_the_place_of_the_old_one(production: Production) -> None:
@@ -159,14 +131,3 @@ def test_a_render_cancelled_from_outside_is_told_and_its_credits_are_free(
     assert ended.json["credits"]["charged"] == 15
     assert production.count("release") == 1
     assert production.count("charge") == 1
-
-
-def test_a_cancel_that_comes_too_late_changes_nothing(production: Production) -> None:
-    production.asks_for(1)
-    # The video is there, its download is not: the cancel arrives in between.
-    production.service.plan_fault(on="file", do="error-before", status=503)
-    assert production.run("--max-wait", A_WHILE).status == 5
-    assert production.states() == {"ready": 1}
-    with pytest.raises(HTTPError, match="409"):
-        colleague(production.service, "POST", f"videos/{production.row()['video_id']}/cancel")
-    production.ends_well()

@@ -65,30 +65,24 @@ async def test_these_are_the_tools(desk: OpenDesk, mode: str) -> None:
             assert said.get("description"), (tool.name, name)
 
 
+UNKNOWN = [
+    ("plan", {"sheet": sheet_of(1), "campaign": "typo", "budjet": 1}, "did you mean budget?"),
+    ("run_plan", {"plan": "x", "answer": {"approve": True}}, "no argument answer"),
+    ("show_videos", {"campaign": "typo", "reviews": "keep"}, "did you mean review?"),
+    ("record_review", {"campaign": "c", "row": "r", "verdict": "keep", "take": 10**20}, "take"),
+]
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_an_argument_that_no_tool_has_is_refused(desk: OpenDesk, mode: str) -> None:
     async with desk.client("accept", mode=mode) as client:
-        for tool, given, words in (
-            (
-                "plan",
-                {"sheet": sheet_of(1), "campaign": "typo", "budjet": 1},
-                "did you mean budget?",
-            ),
-            ("run_plan", {"plan": "x", "answer": {"approve": True}}, "no argument answer"),
-            ("show_videos", {"campaign": "typo", "reviews": "keep"}, "did you mean review?"),
-            (
-                "record_review",
-                {"campaign": "c", "row": "r", "verdict": "keep", "take": 10**20},
-                "take",
-            ),
-        ):
-            said = await refused(client, tool, **given)
-            assert words in said["refusal"], said
+        for tool, given, words in UNKNOWN:
+            assert words in (await refused(client, tool, **given))["refusal"]
         assert (await call(client, "list_campaigns"))["campaigns"] == []
         columns = await call(client, "sheet_columns")
         sheet = columns["example"]
         assert (await call(client, "check_sheet", sheet=sheet))["problems"] == []
-    assert {"id", "title", "script", "max_credits", "fields.NAME", "COLUMN.LANGUAGE"} <= {
+    assert {"id", "title", "max_credits", "fields.NAME", "COLUMN.LANGUAGE"} <= {
         one["column"] for one in columns["columns"] if one["about"]
     }
     assert desk.asked == []
@@ -201,22 +195,6 @@ async def test_no_allowance_covers_a_price_that_the_sheet_sets(
     assert service.balance() == before
 
 
-@pytest.mark.merge
-async def test_an_agent_raises_no_budget_that_a_person_gave(desk: OpenDesk) -> None:
-    await desk.allow(1000)
-    board = desk.desk.board
-    admin = await admin_token(board)
-    assert admin is not None
-    async with desk.client() as client:
-        first = await call(client, "plan", sheet=sheet_of(1), campaign="capped", budget=ROW)
-        await approve(replace(board, person=admin[0]), first["plan"])
-        await finished(client, "capped")
-        more = await call(client, "plan", sheet=sheet_of(3), campaign="capped", budget=900)
-        said = await refused(client, "run_plan", plan=more["plan"])
-        assert "budget" in said["refusal"] + said["remedy"]
-        assert (await call(client, "status", campaign="capped"))["credits"]["charged"] == ROW
-
-
 async def test_a_revoked_agent_does_nothing(desk: OpenDesk) -> None:
     async with desk.client("accept") as client:
         plan = (await call(client, "plan", sheet=sheet_of(1), campaign="gone"))["plan"]
@@ -225,27 +203,25 @@ async def test_a_revoked_agent_does_nothing(desk: OpenDesk) -> None:
             assert "revoked" in (await refused(client, tool, **named))["refusal"]
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("/etc/passwd", "not a sheet below"),
-        ("../other.csv", "not a sheet below"),
-        (".callsheet/ledger.db", "not a sheet below"),
-        ("link.csv", "not a sheet below"),
-        ("missing.csv", "is not there"),
-        ("a\0b.csv", ""),
-        ("http://127.0.0.1:9/x.csv", ""),
-    ],
-)
-async def test_a_sheet_is_read_below_the_folder_alone(
-    desk: OpenDesk, tmp_path: Path, name: str, words: str
-) -> None:
+ELSEWHERE = [
+    ("/etc/passwd", "not a sheet below"),
+    ("../other.csv", "not a sheet below"),
+    (".callsheet/ledger.db", "not a sheet below"),
+    ("link.csv", "not a sheet below"),
+    ("missing.csv", "is not there"),
+    ("a\0b.csv", ""),
+    ("http://127.0.0.1:9/x.csv", ""),
+]
+
+
+async def test_a_sheet_is_read_below_the_folder_alone(desk: OpenDesk, tmp_path: Path) -> None:
     outside = tmp_path.parent / "outside.csv"
     outside.write_text(sheet_of(1))
     (tmp_path / "link.csv").symlink_to(outside)
     async with desk.client() as client:
-        for tool in ("check_sheet", "plan"):
-            assert words in (await refused(client, tool, sheet=name))["refusal"]
+        for name, words in ELSEWHERE:
+            for tool in ("check_sheet", "plan"):
+                assert words in (await refused(client, tool, sheet=name))["refusal"], name
 
 
 async def test_a_sheet_is_a_file_or_text_and_every_problem_is_named(
@@ -308,25 +284,23 @@ async def test_videos_are_shown_reviewed_and_priced_again(desk: OpenDesk) -> Non
     assert prompts == {"new_campaign", "review_last_night"}
 
 
+REFUSED = [
+    ("approve_plan", {}, "list the tools"),
+    ("run_plan", {}, "change the arguments"),
+    ("rows", {"campaign": "x", "state": "weird"}, "change the arguments"),
+    ("rows", {"campaign": "x", "select": "colour:red"}, "select by row, state"),
+    ("status", {"campaign": "nope"}, "list_campaigns"),
+    ("run_plan", {"plan": "x" * 5000}, "new plan"),
+    ("plan", {"sheet": sheet_of(1), "campaign": "a", "budget": -5}, "change the arguments"),
+    ("plan", {"sheet": "http://169.254.169.254/x.csv"}, "change the argument"),
+]
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-@pytest.mark.parametrize(
-    ("tool", "named", "words"),
-    [
-        ("approve_plan", {}, "list the tools"),
-        ("run_plan", {}, "change the arguments"),
-        ("rows", {"campaign": "x", "state": "weird"}, "change the arguments"),
-        ("rows", {"campaign": "x", "select": "colour:red"}, "select by row, state"),
-        ("status", {"campaign": "nope"}, "list_campaigns"),
-        ("run_plan", {"plan": "x" * 5000}, "new plan"),
-        ("plan", {"sheet": sheet_of(1), "campaign": "a", "budget": -5}, "change the arguments"),
-        ("plan", {"sheet": "http://169.254.169.254/x.csv"}, "change the argument"),
-    ],
-)
-async def test_each_refusal_says_what_to_do(
-    desk: OpenDesk, mode: str, tool: str, named: dict[str, Any], words: str
-) -> None:
+async def test_each_refusal_says_what_to_do(desk: OpenDesk, mode: str) -> None:
     async with desk.client(mode=mode) as client:
-        assert words in (await refused(client, tool, **named))["remedy"]
+        for tool, named, words in REFUSED:
+            assert words in (await refused(client, tool, **named))["remedy"], (tool, named)
 
 
 async def test_a_plan_without_a_service_is_refused_with_what_to_set(

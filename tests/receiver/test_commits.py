@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.ledger.webhook_events import KEPT, Hint
+from callsheet.tasks.ledger.webhook_events import Hint
 from tests.databases import PostgresServer
 from tests.faults.mounts import small_disk
 from tests.programs import Desk
@@ -121,13 +121,6 @@ def test_many_at_once_are_all_heard(tmp_path: Path) -> None:
         assert answers == [200] * 200
         assert len(one.inbox()) == 100
         assert (one.receiver.heard, one.receiver.repeated) == (100, 100)
-
-
-def test_old_hints_are_dropped_at_the_start(tmp_path: Path) -> None:
-    with hearing(tmp_path, clock=lambda: time.time() - KEPT - 60) as one:
-        assert post(one.address, body_about("vid_old")).status == 200
-    with hearing(tmp_path) as one:
-        one.waits_for(lambda: not one.inbox())
 
 
 def test_it_hears_for_a_ledger_on_a_server(tmp_path: Path, postgres: PostgresServer) -> None:

@@ -63,10 +63,6 @@ def test_a_file_too_many_or_too_few_is_named(
         check_contents(wheel(tmp_path, *names["wheel"]), sdist(tmp_path, *names["sdist"]), FILES)
 
 
-def test_archives_of_the_program_alone_are_right(tmp_path: Path) -> None:
-    check_contents(wheel(tmp_path, *WHOLE["wheel"]), sdist(tmp_path, *WHOLE["sdist"]), FILES)
-
-
 def test_an_image_without_what_its_dockerfile_copies_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"without LICENSE, README.md, .*deployments/Dockerfile"):
         check_image(tar(tmp_path, "pyproject.toml", "src/callsheet/tasks"))

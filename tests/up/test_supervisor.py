@@ -25,7 +25,7 @@ from callsheet.tasks.runtime.settings import load_settings
 from tests.launcher import IMPORTS
 from tests.programs import ROOT
 from tests.up.conftest import Kept, keeping, until
-from tests.web import Quiet, free_port, serving
+from tests.web import Quiet, serving
 
 pytestmark = pytest.mark.merge
 
@@ -122,50 +122,12 @@ async def test_a_program_that_says_what_nobody_can_read_is_ended(kept: Kept) -> 
     assert kept.told[0] == "board | its output cannot be read"
 
 
-async def test_what_nobody_foresaw_is_the_end_and_no_silence(kept: Kept) -> None:
-    program = kept.program("board", SAYS, says=True)
-    kept.watch.keep(replace(program, environ={**program.environ, "PWD": "/no/such/folder"}))
-
-    with pytest.raises(FileNotFoundError):
-        await kept.watch.are_up()
-
-
 @pytest.mark.always
 async def test_a_program_that_mends_goes_on(kept: Kept) -> None:
     kept.watch.keep(kept.program("deployments", MENDS, once=True))
 
     assert await kept.watch.are_up()
     assert kept.watch.now.parts["deployments"].state == "done"
-
-
-#: Says where it is, and answers everybody that it is in trouble.
-ANSWERS = """
-import json, sys
-from http.server import BaseHTTPRequestHandler, HTTPServer
-class Page(BaseHTTPRequestHandler):
-    def do_GET(self):
-        with open(sys.argv[0] + 'asked', 'a') as asked:
-            asked.write('x')
-        self.send_error(503)
-server = HTTPServer(('127.0.0.1', PORT), Page)
-print(json.dumps({'url': 'http://here'}), flush=True)
-server.serve_forever()
-"""
-
-
-async def test_a_program_that_hangs_is_started_again(kept: Kept) -> None:
-    with socket.socket() as taken:
-        # Nobody listens: what is not answered at all is the same for whoever asks.
-        taken.bind(("127.0.0.1", 0))
-        page = f"http://127.0.0.1:{taken.getsockname()[1]}/live"
-        kept.watch.keep(replace(kept.program("board", SAYS, says=True), page=page))
-        await kept.watch.are_up()
-
-        await until(lambda: kept.watch.now.parts["board"].restarts == 1)
-
-    hangs = "board | it hangs: no answer to 10 checks"
-    again = "board | it was stopped by SIGKILL; restarting in 0 s"
-    assert kept.told[:3] == ["board | is up", hangs, again]
 
 
 async def test_a_board_that_stands_still_is_replaced_and_a_slow_one_is_not(tmp_path: Path) -> None:
@@ -260,19 +222,6 @@ async def test_a_port_is_ours_before_the_program_is_there_and_while_it_is_starte
             await until(lambda n=restarts: kept.watch.now.parts["prefect"].restarts > n)
 
 
-async def test_a_program_in_trouble_that_answers_does_not_hang(kept: Kept) -> None:
-    port = free_port()
-    page = f"http://127.0.0.1:{port}/live"
-    program = kept.program("board", ANSWERS.replace("PORT", str(port)), says=True)
-    kept.watch.keep(replace(program, page=page))
-    await kept.watch.are_up()
-
-    asked = kept.home / "-casked"
-    await until(lambda: asked.exists() and asked.stat().st_size > 2 * SILENCES)
-
-    assert kept.told == ["board | is up"]
-
-
 async def test_three_deaths_are_the_end_with_the_last_words(kept: Kept) -> None:
     kept.watch.keep(kept.program("prefect", DIES, says=True))
 
@@ -327,14 +276,6 @@ async def test_a_death_of_what_it_needs_is_not_its_own(kept: Kept) -> None:
     assert await kept.watch.are_up()
 
 
-async def test_told_to_stop_it_waits_for_nothing(kept: Kept) -> None:
-    kept.watch.keep(kept.program("board", "import time; time.sleep(600)", says=True))
-
-    kept.watch.stop()
-
-    assert not await kept.watch.are_up()
-
-
 async def test_what_needs_others_ends_before_them_and_nothing_is_left(kept: Kept) -> None:
     order = kept.home / "order"
     tells = f"""
@@ -384,16 +325,3 @@ async def test_what_does_not_end_is_killed_when_asked_twice(kept: Kept) -> None:
     await kept.watch.end()
 
     assert marked(kept.mark) == {}
-
-
-async def test_parts_are_shown_from_when_all_is_up(kept: Kept) -> None:
-    starting = f"import sys; print('starting', file=sys.stderr)\n{SAYS}"
-    kept.watch.keep(kept.program("board", starting, says=True))
-    await kept.watch.are_up()
-
-    kept.watch.let_speak()
-    with (kept.home / "up" / "board.log").open("a") as log:
-        log.write("a run has begun\n")
-
-    await until(lambda: len(kept.told) == 2)
-    assert kept.told == ["board | is up", "board | a run has begun"]

@@ -43,31 +43,21 @@ with holding(Path(sys.argv[1])):
 """
 
 
-def test_what_is_written_is_read_again_by_its_owner_alone(tmp_path: Path) -> None:
+def test_what_is_written_counts_while_somebody_holds_it(tmp_path: Path) -> None:
     with holding(tmp_path):
         write_up(tmp_path, NOW)
 
         assert what_is_up(tmp_path) == NOW
         assert (folder_of(tmp_path) / "up.json").stat().st_mode & 0o777 == 0o600
-
-
-def test_what_nobody_holds_is_not_up(tmp_path: Path) -> None:
-    with holding(tmp_path):
-        write_up(tmp_path, NOW)
-
-    assert what_is_up(tmp_path) is None
-    assert last_up(tmp_path) == NOW
-    assert prefect_kept(tmp_path) is None
-    assert sandbox_kept(tmp_path) is None
-
-
-def test_commands_are_led_to_parts_that_are_up(tmp_path: Path) -> None:
-    with holding(tmp_path):
-        write_up(tmp_path, NOW)
-
+        # Commands are led to parts that are up.
         assert prefect_kept(tmp_path) == "http://127.0.0.1:4200/api"
         assert sandbox_kept(tmp_path) == {"base_url": "http://s/api/v1"}
         assert NOW.address("board") is None
+
+    assert (what_is_up(tmp_path), last_up(tmp_path)) == (None, NOW)
+    assert (prefect_kept(tmp_path), sandbox_kept(tmp_path)) == (None, None)
+    (folder_of(tmp_path) / "up.json").write_text('{"pid": 1')
+    assert last_up(tmp_path) is None
 
 
 def test_the_status_says_who_is_suspended_or_silent_and_not_since_when(tmp_path: Path) -> None:
@@ -90,16 +80,13 @@ def test_the_status_says_who_is_suspended_or_silent_and_not_since_when(tmp_path:
     assert "for 5" not in status.out
 
 
-def test_one_at_a_time_holds_it(tmp_path: Path) -> None:
-    with holding(tmp_path), pytest.raises(UpAlready), holding(tmp_path):
-        pass
-
-
 def test_the_kernel_takes_it_back_from_whoever_is_killed(tmp_path: Path) -> None:
     words = [sys.executable, "-c", HOLDS, str(tmp_path)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     process.stdout.readline()
     assert holder(tmp_path) == process.pid
+    with pytest.raises(UpAlready), holding(tmp_path):
+        pass
 
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
@@ -107,10 +94,3 @@ def test_the_kernel_takes_it_back_from_whoever_is_killed(tmp_path: Path) -> None
     assert holder(tmp_path) is None
     with holding(tmp_path):
         assert holder(tmp_path) == os.getpid()
-
-
-def test_what_is_damaged_is_nothing(tmp_path: Path) -> None:
-    folder_of(tmp_path).mkdir()
-    (folder_of(tmp_path) / "up.json").write_text('{"pid": 1')
-
-    assert last_up(tmp_path) is None

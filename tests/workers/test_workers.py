@@ -51,18 +51,6 @@ def assert_each_once(desk: Desk, service: Sandbox, campaign: str, rows: int) -> 
 
 
 @pytest.mark.merge
-async def test_workers_share_a_campaign(desk: Desk, processes: Processes, service: Sandbox):
-    sheet = str(desk.folder / desk.sheet("shared.csv", simple_sheet(12)))
-
-    outcome = await run_with(processes, sheet, 3)
-
-    assert outcome.exit_status == 0, outcome
-    said = processes.ended()
-    assert sum(one["rows"].get("delivered", 0) for one in said.values() if one) == 12
-    assert_each_once(desk, service, "shared", 12)
-
-
-@pytest.mark.merge
 @pytest.mark.parametrize(
     ("limit", "at_limit"),
     [
