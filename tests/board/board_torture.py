@@ -18,9 +18,7 @@ __all__ = ["name", "service"]
 
 
 @pytest.mark.parametrize("how", ["dark", "phone"])
-async def test_nobody_is_kept_out_of_a_page(
-    open_board: OpenBoard, chromium: Browser, how: str
-) -> None:
+async def test_nobody_is_kept_out(open_board: OpenBoard, chromium: Browser, how: str) -> None:
     await look_through(open_board, chromium, how)
 
 
@@ -38,7 +36,5 @@ async def test_a_board_that_is_killed_once_a_run_is_started_starts_no_other(
     assert (await kill_board(tmp_path, service, name, kill)).findings == []
 
 
-async def test_a_hundred_decisions_of_300_videos_by_keyboard_alone(
-    open_board: OpenBoard, chromium: Browser
-) -> None:
+async def test_a_hundred_decisions_by_keyboard(open_board: OpenBoard, chromium: Browser) -> None:
     await decide_by_keyboard(open_board, chromium, videos=300, decisions=100)

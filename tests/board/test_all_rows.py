@@ -48,9 +48,7 @@ async def page(open_board: OpenBoard) -> httpx.Response:
 
 
 @pytest.mark.merge
-async def test_a_bare_sheet_gets_a_tool_and_its_fields(
-    open_board: OpenBoard, page: httpx.Response
-) -> None:
+async def test_a_bare_sheet_gets_a_tool(open_board: OpenBoard, page: httpx.Response) -> None:
     browser = await open_board.form("reviewer")
     assert "Choose the tool that makes these 2 videos" in page.text
     shown = await send(browser, page, "language de", "language en", tool="product-launch")

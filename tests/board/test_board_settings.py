@@ -76,7 +76,7 @@ async def test_what_it_cannot_be_is_a_sentence_and_changes_nothing(open_board: O
 
 
 @pytest.mark.parametrize("where", ["environment", "profile"])
-async def test_what_the_environment_sets_is_shown_and_cannot_be_set(
+async def test_what_is_set_elsewhere_is_shown(
     tmp_path: Path, made_ledger: Path, where: str
 ) -> None:
     lay_ledger(tmp_path, made_ledger)
@@ -96,9 +96,7 @@ async def test_what_the_environment_sets_is_shown_and_cannot_be_set(
         assert await kept(board) == {}
 
 
-async def test_a_folder_of_the_operator_stays_where_copies_go(
-    tmp_path: Path, made_ledger: Path
-) -> None:
+async def test_an_operators_folder_stays_for_copies(tmp_path: Path, made_ledger: Path) -> None:
     lay_ledger(tmp_path, made_ledger)
     environ = {"CALLSHEET_COPIES": f"file:{tmp_path}/copies/{{name}}.mp4"}
     async with board_at(tmp_path, environ=environ) as board:

@@ -139,9 +139,7 @@ async def decide(
 
 
 @pytest.mark.merge
-async def test_the_first_verdict_stands_and_the_second_is_told_whose_it_is(
-    open_board: OpenBoard,
-) -> None:
+async def test_the_first_verdict_stands_and_is_told_to_the_second(open_board: OpenBoard) -> None:
     await spring(open_board)
     first = await decide(open_board, "r0", "keep", "reviewer", note="lovely")
     assert first.status_code == 200

@@ -134,9 +134,7 @@ def as_file(kind: str) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
-async def test_every_problem_is_fixed_where_it_is_shown_and_told_once(
-    open_board: OpenBoard, kind: str
-) -> None:
+async def test_every_problem_is_fixed_where_it_is_told(open_board: OpenBoard, kind: str) -> None:
     browser = await open_board.form("reviewer")
     first = await upload(browser, f"agency.{kind}", as_file(kind))
 
@@ -161,9 +159,7 @@ async def test_every_problem_is_fixed_where_it_is_shown_and_told_once(
 
 
 @pytest.mark.merge
-async def test_one_text_corrects_thousands_of_cells_whatever_is_in_them(
-    open_board: OpenBoard,
-) -> None:
+async def test_one_text_corrects_thousands_of_cells(open_board: OpenBoard) -> None:
     browser = await open_board.form("reviewer")
     rows = [f"r{n},Hi,{'9:17' if n % 2 else '9:18'},soon,a title" for n in range(1500)]
     text = "\n".join(("id,script,aspect_ratio,duration_seconds,title", *rows))

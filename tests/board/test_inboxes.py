@@ -117,7 +117,7 @@ async def test_a_schedule_that_never_comes_is_a_sentence(board: OpenBoard, tmp_p
 
 
 @pytest.mark.merge
-async def test_a_scan_now_makes_what_fits_the_limit_of_the_inbox(
+async def test_a_scan_makes_what_fits_the_limit_of_the_inbox(
     board: OpenBoard, tmp_path: Path
 ) -> None:
     for number, rows in enumerate((1, 2)):

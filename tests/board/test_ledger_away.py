@@ -12,9 +12,7 @@ from tests.board.conftest import board_at
 pytestmark = pytest.mark.merge
 
 
-async def test_a_ledger_that_is_away_is_no_fault_of_ours(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_ledger_away_is_no_fault(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with board_at(tmp_path) as board:
         caplog.clear()
         home, away = tmp_path / ".callsheet", tmp_path / "away"

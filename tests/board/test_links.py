@@ -9,7 +9,6 @@ import time
 import zlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
@@ -21,7 +20,7 @@ from callsheet.deployments.board.reminders import remind
 from callsheet.tasks.aftercare.retake import plan_retakes
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.campaigns import ensure_campaign
-from tests.board.conftest import OpenBoard, board_at
+from tests.board.conftest import OpenBoard
 from tests.board.with_videos import with_videos
 from tests.hearing_of_nights import mailbox
 
@@ -68,20 +67,6 @@ async def test_a_link_opens_more_than_once_until_it_is_ended(open_board: OpenBoa
     assert (await open_board.admin.post("/api/v1/links", json=wanted)).status_code == 422
 
 
-@pytest.mark.merge
-@pytest.mark.parametrize(("rights", "status"), [(["see"], 403), (["download"], 404)])
-async def test_a_link_downloads_where_it_may(
-    rights: list[str], status: int, open_board: OpenBoard
-) -> None:
-    made = await link(open_board, rights=rights)
-    mara = await guest(open_board, made["address"])
-
-    seen = await mara.get("/api/v1/videos/spring/r1/1.mp4")
-    taken = await mara.get("/api/v1/videos/spring/r1/1.mp4?download")
-
-    assert (seen.status_code, taken.status_code) == (404, status)
-
-
 NOTE = "the old logo, ask legal"
 REVIEW = "/api/v1/campaigns/spring/rows/{}/review"
 VIDEOS = "/c/spring/videos"
@@ -89,9 +74,7 @@ VIDEOS = "/c/spring/videos"
 
 @pytest.mark.merge
 @pytest.mark.parametrize("rights", [["see"], ["decide", "download"]])
-async def test_a_guest_sees_videos_and_nothing_internal(
-    rights: list[str], open_board: OpenBoard
-) -> None:
+async def test_a_guest_sees_nothing_internal(rights: list[str], open_board: OpenBoard) -> None:
     await reviewed_by_rita(open_board)
     wanted = {"rights": rights, "all_videos": True}
     mara = await guest(open_board, (await link(open_board, **wanted))["address"])
@@ -166,7 +149,7 @@ async def test_what_a_client_says_stands_beside_what_the_team_says(open_board: O
     assert line.why == f"kept by Rita; by the client: rejected by {who}: brand: 0:01 the old logo"
 
 
-async def test_of_two_guests_the_second_learns_what_the_first_decided_and_not_why(
+async def test_the_second_guest_learns_what_the_first_decided_and_not_why(
     open_board: OpenBoard,
 ) -> None:
     await reviewed_by_rita(open_board)
@@ -218,9 +201,7 @@ async def test_a_link_says_until_when_to_decide(open_board: OpenBoard) -> None:
 
 
 @pytest.mark.merge
-async def test_the_team_is_told_a_day_before_of_a_client_who_has_not_decided(
-    open_board: OpenBoard,
-) -> None:
+async def test_the_team_is_told_a_day_before_who_has_not_decided(open_board: OpenBoard) -> None:
     await reviewed_by_rita(open_board)
     day = datetime.fromtimestamp(time.time() + 86400, UTC).date()
     made = await link(open_board, rights=["decide"], due=f"{day}")
@@ -242,8 +223,7 @@ async def test_the_team_is_told_a_day_before_of_a_client_who_has_not_decided(
 
     # Who has decided is left alone.
     await mara.post(REVIEW.format("row-2"), json={"take": 1, "verdict": "keep"})
-    again = await link(open_board, name="Mia", rights=["decide"], due=f"{day}")
-    assert again["due_at"] == made["due_at"]
+    await link(open_board, name="Mia", rights=["decide"], due=f"{day}")
     with mailbox() as box:
         given = {"name": "Other", "address": box.address("other@example.com")}
         await browser.post("/settings/notices", data=given)
@@ -284,9 +264,7 @@ async def test_a_link_is_for_rows_that_there_are(select: str, open_board: OpenBo
 
 
 @pytest.mark.merge
-async def test_a_link_shows_the_logo_of_its_client_to_its_guest_alone(
-    open_board: OpenBoard,
-) -> None:
+async def test_a_link_shows_its_clients_logo_to_its_guest_alone(open_board: OpenBoard) -> None:
     await with_videos(open_board.ledger, 1)
     admin = await open_board.form("admin")
     form = {"campaign": "spring", "name": "Acme", "rights": ["see", "decide"]}
@@ -332,19 +310,3 @@ async def reviewed_by_rita(open_board: OpenBoard) -> None:
     for name, said in (("row-1", asked), ("row-2", {"take": 1, "verdict": "keep"})):
         answer = await open_board.reviewer.post(REVIEW.format(name), json=said)
         assert answer.status_code == 200, answer.text
-
-
-@pytest.mark.parametrize(("origin", "here"), [(None, True), ("https://board.example", False)])
-async def test_an_address_says_whether_it_opens_elsewhere(
-    origin: str | None, here: bool, tmp_path: Path
-) -> None:
-    how = {"behind_proxy": True} if origin else {}
-    headers = {"x-forwarded-host": "board.example", "x-forwarded-proto": "https"} if origin else {}
-    async with board_at(tmp_path, **how) as opened:
-        await opened.ledger.write(
-            ensure_campaign, name="spring", sheet="s.csv", sheet_digest="0", at=0.0
-        )
-        wanted = {"campaign": "spring", "name": "Mara"}
-        for path, sent in (("people", {"name": "Ben", "role": "viewer"}), ("links", wanted)):
-            made = await opened.admin.post(f"/api/v1/{path}", json=sent, headers=headers)
-            assert made.json()["here_only"] is here

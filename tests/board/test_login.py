@@ -13,9 +13,7 @@ NAVIGATES = {"sec-fetch-site": "none", "sec-fetch-mode": "navigate", "accept": "
 
 
 @pytest.mark.merge
-async def test_a_one_time_address_shows_a_button_that_logs_in_once(
-    open_board: OpenBoard, chromium: Browser
-) -> None:
+async def test_a_one_time_address_logs_in_once(open_board: OpenBoard, chromium: Browser) -> None:
     address = open_board.people["reviewer"].login
     first, second = await chromium.new_page(), await chromium.new_page()
 
@@ -51,9 +49,7 @@ async def test_to_open_an_address_does_not_use_it_up(method: str, open_board: Op
 
 
 @pytest.mark.parametrize("there", ["//[", "/\\[", "http://[", "//[::1", "/" + "[" * 5000])
-async def test_an_address_to_go_on_to_never_costs_the_login(
-    there: str, open_board: OpenBoard
-) -> None:
+async def test_an_address_to_go_to_never_costs_the_login(there: str, open_board: OpenBoard) -> None:
     address = open_board.people["viewer"].login
     shown = await open_board.nobody.get(address, params={"next": there, "code": code_of(address)})
     empty = await open_board.nobody.get("/login", params={"next": there})

@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 
+from callsheet.deployments.board.sheet_reading import SheetReader
 from callsheet.deployments.commands.review import decide
 from callsheet.tasks.ledger.board_settings import set_on_board
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.plans import plans_of
 from callsheet.tasks.ledger.values import rows_of, takes_of
-from tests.board.conftest import OpenBoard, board_at, forked_run
+from callsheet.tasks.sheet.read import FoundSheet
+from tests.board.conftest import NAMES, OpenBoard, board_at, forked_run
 from tests.board.stage import API, approved, ended, made, plan_for, priced
 from tests.databases import lay_ledger
 from tests.fixtures import sandbox_fixture
@@ -58,9 +61,7 @@ async def keys(board: OpenBoard, campaign: str) -> list[str]:
 
 
 @pytest.mark.merge
-async def test_the_page_plans_the_rest_once_the_first_rows_are_made(
-    board: OpenBoard, name: str
-) -> None:
+async def test_the_page_plans_the_rest_after_the_first_rows(board: OpenBoard, name: str) -> None:
     plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3), first=1)
     assert (await ended(board.viewer, await approved(board.approver, plan)))["exit"] == 0
     browser = await board.form("approver")
@@ -74,32 +75,7 @@ async def test_the_page_plans_the_rest_once_the_first_rows_are_made(
     assert (await priced(board.viewer, plan_id))["counts"] == {"none": 1, "make": 2}
 
 
-@pytest.mark.merge
-@pytest.mark.parametrize("asked", [{"canary": "yes"}, {"waves": ["30%"]}])
-async def test_the_others_are_planned_once_the_first_video_is_kept(
-    board: OpenBoard, service: Sandbox, name: str, asked: dict[str, Any]
-) -> None:
-    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3), **asked)
-    assert (plan["counts"], plan["total"]) == ({"make": 1, "wait": 2}, 15)
-    assert (await ended(board.viewer, await approved(board.approver, plan)))["exit"] == 3
-    assert await states(board, name) == {"r001": "delivered", "r002": "held", "r003": "held"}
-    browser = await board.form("approver")
-    early = (await browser.post(f"/c/{name}/again")).url.path.rpartition("/")[2]
-    assert (await priced(board.viewer, early))["total"] == 0
-
-    review = f"{API}/campaigns/{name}/rows/r001/review"
-    await board.reviewer.post(review, json={"verdict": "keep", "take": 1})
-    assert "2 rows are on hold" in (await browser.get(f"/c/{name}")).text
-    plan_id = (await browser.post(f"/c/{name}/again")).url.path.rpartition("/")[2]
-    rest = await priced(board.viewer, plan_id)
-    assert (rest["counts"], rest["total"]) == ({"none": 1, "make": 2}, 30)
-    assert (await ended(board.viewer, await approved(board.approver, rest)))["exit"] == 0
-    assert charged(service, await keys(board, name)) == 3
-
-
-async def test_a_sheet_becomes_videos_once_somebody_approved(
-    board: OpenBoard, service: Sandbox, name: str
-) -> None:
+async def test_a_sheet_becomes_videos_once(board: OpenBoard, service: Sandbox, name: str) -> None:
     plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3), budget=100)
     assert plan["state"] == "ready"
     assert (plan["campaign"], plan["counts"], plan["budget"]) == (name, {"make": 3}, 100)
@@ -177,7 +153,7 @@ async def test_an_allowance_is_for_the_day(board: OpenBoard, name: str) -> None:
     assert (await board.admin.post(f"{API}/plans/{second['plan']}/approve")).status_code == 202
 
 
-async def test_an_allowance_counts_how_far_a_price_may_rise(
+async def test_an_allowance_counts_the_highest_price(
     tmp_path: Path, service: Sandbox, name: str
 ) -> None:
     more = {"QUOTE_TOLERANCE": "70%", "CREDIT_PRICE": "0.5 USD", "MONTH_BUDGET": "40"}
@@ -201,28 +177,7 @@ async def test_an_allowance_counts_how_far_a_price_may_rise(
 
 
 @pytest.mark.merge
-async def test_an_edit_is_approved_at_its_limit_and_a_retake_of_it_at_the_price_of_a_video(
-    board: OpenBoard, name: str
-) -> None:
-    text = "id,title,topic,script,max_credits\na,{},Topic,Words here.,{}\n"
-    made = await plan_for(board.admin, f"{name}.csv", text.format("One", 99))
-    await ended(board.admin, await approved(board.admin, made))
-
-    edit = await plan_for(board.admin, f"{name}.csv", text.format("Two", 98))
-    end = await ended(board.admin, await approved(board.admin, edit))
-    body = {"rows": ["a"], "because": "again"}
-    asked = await board.admin.post(f"{API}/campaigns/{name}/retakes", json=body)
-    retake = await priced(board.admin, asked.json()["plan"])
-
-    assert (edit["rows"][0]["edit_of"], edit["total"], end["exit"]) == ("title", 98, 0)
-    assert retake["total"] == made["total"] != 98
-    assert (await ended(board.admin, await approved(board.admin, retake)))["exit"] == 0
-
-
-@pytest.mark.merge
-async def test_what_else_a_plan_changes_is_above_the_button_and_no_allowance_covers_it(
-    board: OpenBoard, name: str
-) -> None:
+async def test_no_allowance_covers_what_else_a_plan_changes(board: OpenBoard, name: str) -> None:
     await made(board, f"{name}.csv", simple_sheet(3))
     tree = f"campaign: {name}\nkeep_at_service: 30d\nnames: 'x/{{id}}_v{{take}}'\n"
     row = "- {{id: r{n:03}, tool: product-launch, title: Video {n}, fields.product: Kettle {n}, "
@@ -263,9 +218,7 @@ async def test_what_else_a_plan_changes_is_above_the_button_and_no_allowance_cov
 
 
 @pytest.mark.merge
-async def test_two_who_approve_one_plan_have_one_run(
-    board: OpenBoard, service: Sandbox, name: str
-) -> None:
+async def test_two_who_approve_have_one_run(board: OpenBoard, service: Sandbox, name: str) -> None:
     plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
     path = f"{API}/plans/{plan['plan']}/approve"
     answers = await asyncio.gather(
@@ -278,6 +231,45 @@ async def test_two_who_approve_one_plan_have_one_run(
     found = (await board.viewer.get(f"{API}/plans/{plan['plan']}")).json()
     assert (found["state"], found["run"]) == ("approved", answers[0].json()["run"])
     assert (await board.approver.post(path)).json() == answers[0].json()
+
+
+class LateReader(SheetReader):
+    """Has one person's sheet read late: once `goes_on` is set."""
+
+    def __init__(self, late: str) -> None:
+        super().__init__()
+        self._late = late
+        self.is_asked, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    async def find(self, *args: Any, person: Person | None) -> FoundSheet:
+        if person is not None and person.name == self._late:
+            self.is_asked.set()
+            await self.goes_on.wait()
+        return await super().find(*args, person=person)
+
+
+@pytest.mark.merge
+async def test_who_approves_what_has_been_made_meanwhile_is_answered_with_its_run(
+    tmp_path: Path, made_ledger: Path, service: Sandbox, name: str
+) -> None:
+    lay_ledger(tmp_path, made_ledger)
+    reader = LateReader(NAMES["admin"])
+    opening = board_at(tmp_path, environ=service.environ, begin=forked_run, reader=reader)
+    async with opening as board:
+        plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
+        path = f"{API}/plans/{plan['plan']}/approve"
+        second = asyncio.create_task(board.admin.post(path))
+        await reader.is_asked.wait()
+        first = (await board.approver.post(path)).json()
+        await ended(board.viewer, first["run"])
+        reader.goes_on.set()
+
+        answer = await second
+
+        assert (answer.status_code, answer.json()) == (202, first)
+        plans = await board.ledger.read(plans_of, campaign=name, limit=9)
+        assert [one.id for one in plans] == [plan["plan"]]
+        assert charged(service, await keys(board, name)) == 2
 
 
 @pytest.mark.merge
@@ -300,7 +292,7 @@ async def test_a_run_that_is_resumed_does_not_go_back_to_its_sheet_once_another_
 
 
 @pytest.mark.merge
-async def test_a_plan_that_another_approval_overtook_leads_to_a_new_one(
+async def test_a_plan_overtaken_leads_to_a_new_one(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:
     one, other = [await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2)) for _ in range(2)]
@@ -316,9 +308,7 @@ async def test_a_plan_that_another_approval_overtook_leads_to_a_new_one(
     assert charged(service, await keys(board, name)) == 2
 
 
-async def test_prices_that_rose_are_shown_and_nothing_is_spent(
-    board: OpenBoard, service: Sandbox, name: str
-) -> None:
+async def test_risen_prices_spend_nothing(board: OpenBoard, service: Sandbox, name: str) -> None:
     plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
     service.plan_fault(on="estimate", do="rewrite", nth=[*range(1, 9)], set={"credits": 99})
     try:
@@ -333,9 +323,7 @@ async def test_prices_that_rose_are_shown_and_nothing_is_spent(
 
 
 @pytest.mark.merge
-async def test_a_budget_that_is_too_small_is_said_and_may_be_given_with_the_approval(
-    board: OpenBoard, name: str
-) -> None:
+async def test_a_budget_too_small_is_given_with_the_approval(board: OpenBoard, name: str) -> None:
     plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3), budget=20)
     path = f"{API}/plans/{plan['plan']}/approve"
     answer = await board.admin.post(path)
@@ -352,7 +340,7 @@ async def test_a_budget_that_is_too_small_is_said_and_may_be_given_with_the_appr
     assert (found.budget, found.charged) == (45, 45)
 
 
-async def test_a_plan_of_the_sandbox_is_no_plan_of_the_service(
+async def test_a_plan_of_the_sandbox_is_none_elsewhere(
     tmp_path: Path, service: Sandbox, name: str
 ) -> None:
     async with board_at(tmp_path, environ=service.environ, sandbox=True) as board:
@@ -376,7 +364,7 @@ async def test_an_expired_plan_is_quoted_again(tmp_path: Path, service: Sandbox,
 
 
 @pytest.mark.merge
-async def test_other_takes_are_priced_approved_and_carried(
+async def test_other_takes_are_priced_and_made(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:
     await made(board, f"{name}.csv", simple_sheet(3), budget=100)
@@ -460,7 +448,7 @@ async def test_what_was_approved_and_has_not_begun_is_cancelled_with_the_rest(
 
 
 @pytest.mark.merge
-async def test_a_sheet_of_the_inbox_that_changed_is_planned_anew(
+async def test_a_changed_sheet_of_the_inbox_is_planned_anew(
     tmp_path: Path, service: Sandbox, name: str
 ) -> None:
     (tmp_path / "inbox").mkdir()
@@ -498,25 +486,6 @@ async def test_the_checked_rows_are_planned_alone(board: OpenBoard, name: str) -
         assert (refused.status_code, words in refused.text) == (422, True)
 
 
-@pytest.mark.merge
-async def test_the_rest_is_cancelled(board: OpenBoard, name: str) -> None:
-    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
-    path = f"{API}/campaigns/{name}/cancel"
-    assert (await board.admin.post(path, json={})).status_code == 404
-    run = await approved(board.admin, plan)
-    await ended(board.viewer, run)
-    assert (await board.reviewer.post(path, json={})).status_code == 403
-    answer = await board.approver.post(path, json={})
-    assert (answer.status_code, answer.json()["cancelled"], answer.json()["released"]) == (
-        202,
-        0,
-        0,
-    )
-    assert [row["to"] for row in answer.json()["rows"]] == ["delivered", "delivered"]
-    unknown = await board.approver.post(path, json={"rows": ["nobody"]})
-    assert (unknown.status_code, "nobody" in unknown.json()["detail"]) == (422, True)
-
-
 NO_SENSE = [
     ("plans", {"sheet": "there-is-none"}, 404),
     ("plans", {"sheet": "x", "budget": -1}, 422),
@@ -538,27 +507,7 @@ async def test_what_makes_no_sense_is_refused_in_words(open_board: OpenBoard) ->
 
 
 @pytest.mark.merge
-async def test_a_row_above_its_limit_is_on_hold_and_not_in_the_button(
-    board: OpenBoard, service: Sandbox, name: str
-) -> None:
-    text = simple_sheet(3, columns=",max_credits", cells=",15").replace("9:16,15", "9:16,14", 1)
-    plan = await plan_for(board.reviewer, f"{name}.csv", text)
-    assert (plan["total"], plan["counts"]) == (30, {"make": 2, "person": 1})
-    assert (plan["rows"][0]["state"], plan["rows"][0]["action"]) == ("held", "person")
-    assert "set max_credits in line 2 of the sheet to 15 or more" in plan["rows"][0]["why"]
-    page = (await (await board.form("approver")).get(f"/plans/{plan['plan']}")).text
-    assert "Approve 2 rows for 30 credits" in page
-    assert "on hold</span>" in page
-    await ended(board.viewer, await approved(board.approver, plan))
-    assert charged(service, await keys(board, name)) == 2
-    again = await plan_for(board.reviewer, f"{name}.csv", text)
-    assert (again["total"], again["counts"]) == (0, {"none": 2, "person": 1})
-
-
-@pytest.mark.merge
-async def test_an_approval_without_a_budget_does_not_raise_the_campaigns(
-    board: OpenBoard, name: str
-) -> None:
+async def test_an_approval_without_a_budget_raises_no_budget(board: OpenBoard, name: str) -> None:
     async def budget() -> Any:
         return (await board.viewer.get(f"{API}/campaigns/{name}")).json()["credits"]["budget"]
 
@@ -576,9 +525,7 @@ async def test_an_approval_without_a_budget_does_not_raise_the_campaigns(
     assert (await approve(3, budget=45), await budget()) == (202, 45)
 
 
-async def test_videos_that_exist_are_adopted_and_nothing_is_paid(
-    board: OpenBoard, service: Sandbox, name: str
-) -> None:
+async def test_videos_that_exist_are_adopted(board: OpenBoard, service: Sandbox, name: str) -> None:
     asked: dict[str, Any] = {
         "tool": "product-launch",
         "fields": {"product": "Kettle"},

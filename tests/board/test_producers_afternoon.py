@@ -62,15 +62,12 @@ def agency() -> bytes:
     return saved.getvalue()
 
 
-async def test_an_agencys_workbook_becomes_videos_that_a_client_approves(
+async def test_a_workbook_becomes_videos_that_a_client_approves(
     tmp_path: Path, chromium: Browser
 ) -> None:
     with (
         sandbox(tmp_path / "service") as service,
-        board(Desk(tmp_path, service.environ)) as (
-            ready,
-            _,
-        ),
+        board(Desk(tmp_path, service.environ)) as (ready, _),
     ):
         page, client = [await opened(ready["url"], chromium) for _ in range(2)]
         await page.goto(ready["login"])

@@ -117,9 +117,7 @@ async def test_a_plan_of_the_same_sheet_on_an_older_ledger(studio: Studio, liste
         pytest.param("sheet", "without keys", marks=pytest.mark.slow),
     ],
 )
-async def test_a_run_that_the_board_starts_again_by_itself(
-    studio: Studio, kind: Kind, listed: str
-) -> None:
+async def test_a_run_that_the_board_starts_again(studio: Studio, kind: Kind, listed: str) -> None:
     """The backup was made while the run waited for its process, or before its first request."""
     hidden, status = LISTS[listed]
     run = await approved_plan(studio.folder, studio.environ, studio.name, kind=kind)

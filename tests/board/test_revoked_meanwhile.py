@@ -119,7 +119,7 @@ async def test_the_end_of_a_session_counts_as_well(
     assert written(tmp_path) == before
 
 
-async def test_a_role_that_is_lowered_in_place_counts_at_once(
+async def test_a_role_lowered_in_place_counts_at_once(
     open_board: OpenBoard, tmp_path: Path
 ) -> None:
     """Nothing in the program does so without a new token; the check reads the role all the same."""
@@ -135,7 +135,7 @@ async def test_a_role_that_is_lowered_in_place_counts_at_once(
     assert written(tmp_path) == before
 
 
-async def test_a_link_that_is_ended_meanwhile_decides_nothing(
+async def test_a_link_ended_meanwhile_decides_nothing(
     open_board: OpenBoard, tmp_path: Path
 ) -> None:
     await with_videos(open_board.ledger, 1)
@@ -159,7 +159,7 @@ async def test_an_approver_who_is_revoked_meanwhile_approves_nothing(
     open_board: OpenBoard, other_admin: Any, tmp_path: Path
 ) -> None:
     await Stage.set(open_board.ledger, brief("a"))
-    await a_plan(open_board, "p1", 0)
+    await a_plan(open_board, "p1", 0, kind="retake", terms={"rows": ["a"]})
     one = Try("approver", f"{API}/plans/p1/approve", json={})
     headers, body = await head_and_body(open_board, one)
     async with late_body(open_board, one.method, one.path, headers, body) as late:

@@ -243,9 +243,7 @@ class Offers(HTMLParser):
 
 
 @pytest.mark.merge
-async def test_everybody_sees_what_they_may_and_no_offer_of_anything_else(
-    open_board: OpenBoard,
-) -> None:
+async def test_everybody_sees_and_is_offered_what_they_may(open_board: OpenBoard) -> None:
     await with_videos(open_board.ledger, 2)
     people, wrong, seen = await clients(open_board), [], ""
     offered: dict[str, set[str]] = {who: set() for who in people}

@@ -47,7 +47,7 @@ def paid(service: Sandbox) -> int:
 
 
 @pytest.mark.merge
-async def test_a_run_of_a_machine_that_was_started_anew_goes_on_by_itself(
+async def test_a_run_of_a_restarted_machine_goes_on_by_itself(
     tmp_path: Path, service: Sandbox
 ) -> None:
     run = await approved_plan(tmp_path, service.environ, "rebooted", kind="sheet")
@@ -68,9 +68,7 @@ async def test_a_run_of_a_machine_that_was_started_anew_goes_on_by_itself(
 
 
 @pytest.mark.merge
-async def test_carry_on_resumes_a_run_once_its_lease_has_lapsed(
-    tmp_path: Path, service: Sandbox
-) -> None:
+async def test_carry_on_resumes_a_run_whose_lease_lapsed(tmp_path: Path, service: Sandbox) -> None:
     run = await approved_plan(tmp_path, service.environ, "lapsed", kind="sheet")
     before = paid(service)
     async with await open_ledger(settings_at(tmp_path).ledger) as ledger:
@@ -128,7 +126,7 @@ async def test_a_run_whose_flow_run_is_gone_is_started_again(
         assert (after.exit, after.words) == ((1, crashed) if ended_here else (None, None))
 
 
-async def test_a_run_that_a_workers_ledger_does_not_have_says_so(
+async def test_a_run_of_another_ledger_is_refused(
     tmp_path: Path, approved_run: tuple[Path, str]
 ) -> None:
     (tmp_path / "other").mkdir()
@@ -158,9 +156,7 @@ async def _taken_over(
 
 
 @pytest.mark.merge
-async def test_a_process_that_lost_its_run_begins_nothing_more(
-    tmp_path: Path, service: Sandbox
-) -> None:
+async def test_a_process_that_lost_its_run_begins_nothing(tmp_path: Path, service: Sandbox) -> None:
     run_id = await approved_plan(tmp_path, service.environ, "lost", kind="sheet")
     before = service.calls()
     settings = settings_at(tmp_path, {**service.environ, "CALLSHEET_LEASE": "1s"})

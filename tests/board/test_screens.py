@@ -52,9 +52,7 @@ PAGES = (
 
 
 @pytest.mark.merge
-async def test_no_page_takes_a_title_for_markup_whatever_state_its_row_is_in(
-    open_board: OpenBoard,
-) -> None:
+async def test_no_page_takes_a_title_for_markup(open_board: OpenBoard) -> None:
     await in_every_state(open_board)
     browser = await open_board.form("admin")
 
@@ -83,9 +81,7 @@ async def test_a_board_with_nothing_in_it_says_how_to_begin(open_board: OpenBoar
         ("?tag=tea&select=!state:planned,deliv*", ["delivered"]),
     ],
 )
-async def test_the_address_says_which_rows_are_shown(
-    open_board: OpenBoard, query: str, rows: list[str]
-) -> None:
+async def test_the_address_chooses_rows(open_board: OpenBoard, query: str, rows: list[str]) -> None:
     await in_every_state(open_board)
 
     page = await (await open_board.form("admin")).get(f"/c/spring{query}")
@@ -93,9 +89,7 @@ async def test_the_address_says_which_rows_are_shown(
     assert sorted(names_in(page)) == sorted(rows)
 
 
-async def test_what_a_page_shows_can_be_typed_and_what_is_typed_be_shown(
-    open_board: OpenBoard,
-) -> None:
+async def test_what_a_page_shows_can_be_typed_and_the_reverse(open_board: OpenBoard) -> None:
     await in_every_state(open_board)
     browser = await open_board.form("admin")
 
@@ -171,12 +165,19 @@ def priced_at(credits: int) -> dict[str, Any]:
 
 
 async def a_plan(
-    board: OpenBoard, name: str, credits: int, *, until: float = 1e10, replaces: str | None = None
+    board: OpenBoard,
+    name: str,
+    credits: int,
+    *,
+    until: float = 1e10,
+    replaces: str | None = None,
+    **more: Any,
 ) -> None:
     """Put a plan in the ledger that is ready, perhaps in the place of another one."""
+    kind = {"kind": "run", "terms": {}, **more}
 
     def change(one: Any) -> None:
-        begin_plan(one, name, kind="run", campaign="spring", terms={}, by="Ann", at=1.0)
+        begin_plan(one, name, campaign="spring", by="Ann", at=1.0, **kind)
         told = {"document": priced_at(credits), "total": Decimal(credits), "expires_at": until}
         finish_plan(one, name, campaign="spring", **told)
         if replaces:
@@ -273,9 +274,7 @@ async def test_a_page_of_a_plan_has_all_videos_of_its_rows(open_board: OpenBoard
         assert "2 videos" not in page
 
 
-async def test_an_old_link_leads_to_the_plan_that_may_be_approved_now(
-    open_board: OpenBoard,
-) -> None:
+async def test_an_old_link_leads_to_the_plan_to_approve_now(open_board: OpenBoard) -> None:
     await a_plan(open_board, "oldest", 5)
     await a_plan(open_board, "old", 6, replaces="oldest")
     await a_plan(open_board, "new", 7, replaces="old")
@@ -393,9 +392,7 @@ async def test_rows_with_the_same_problem_are_one_group(open_board: OpenBoard) -
 MISTAKES = "id,script,aspect_ratio\na,Hello,9:17\nb,,9:16\n"
 
 
-async def test_a_sheet_with_mistakes_may_be_mended_as_text_on_the_page(
-    open_board: OpenBoard,
-) -> None:
+async def test_a_sheet_with_mistakes_is_mended_as_text_on_the_page(open_board: OpenBoard) -> None:
     browser = await open_board.form("approver")
 
     page = await browser.post("/new", files={"sheet": ("spring.csv", MISTAKES.encode())})
@@ -455,9 +452,7 @@ async def until(stream: AsyncIterator[tuple[str, str]], *words: str) -> tuple[st
     raise AssertionError("the stream has ended")
 
 
-async def test_the_stream_sends_the_page_once_and_then_what_changed_of_its_rows(
-    open_board: OpenBoard,
-) -> None:
+async def test_the_stream_sends_the_page_once_and_then_what_changed(open_board: OpenBoard) -> None:
     stage = await Stage.set(open_board.ledger, *map(brief, "abc"))
     browser = await open_board.form("viewer")
     page = await browser.get("/c/spring")

@@ -95,9 +95,7 @@ async def test_a_sheet_that_is_too_large_is_not_read_to_its_end(open_board: Open
     assert read < 8 * MAX_BYTES
 
 
-async def test_a_sheet_of_somebody_else_points_to_no_file_here(
-    open_board: OpenBoard, tmp_path: Path
-) -> None:
+async def test_a_sheet_points_to_no_file_here(open_board: OpenBoard, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("mav_secret")
     text = f"id,title,script\na,One,@{tmp_path / 'secret.txt'}\nb,Two,@sheet.csv\n"
     found = await hand_in(open_board.reviewer, "sheet.csv", text)
@@ -114,9 +112,7 @@ PRIVATE = (
 )  # fmt: skip
 
 
-async def test_a_private_network_is_read_where_the_settings_say_so_alone(
-    tmp_path: Path, open_board: OpenBoard
-) -> None:
+async def test_a_private_network_is_read_if_set(tmp_path: Path, open_board: OpenBoard) -> None:
     with watcher(answer=simple_sheet(1).encode()) as elsewhere:
         for address in PRIVATE:
             body = {"url": address.format(port=elsewhere.port)}
@@ -199,9 +195,7 @@ def _workbook(text: str) -> bytes:
 
 @pytest.mark.merge
 @pytest.mark.parametrize("name", ["large.csv", "large.xlsx"])
-async def test_a_large_sheet_is_read_in_a_process_with_the_same_result(
-    open_board: OpenBoard, name: str
-) -> None:
+async def test_a_large_sheet_is_read_with_the_same_result(open_board: OpenBoard, name: str) -> None:
     made = str.encode if name.endswith(".csv") else _workbook
     content, wrong = made(_rows(3000)), made(_rows(3000).replace("\nr007,", "\nr006,"))
     assert len(content) > ReadingLimits().large
@@ -270,7 +264,7 @@ async def test_an_answer_lists_some_problems_and_counts_the_others(open_board: O
         ("large.xlsx", ReadingLimits(memory=150 * MIB), "takes more than 150 MiB of memory"),
     ],
 )
-async def test_a_sheet_that_takes_too_much_is_given_up(
+async def test_too_much_is_given_up(
     tmp_path: Path, name: str, limits: ReadingLimits, words: str
 ) -> None:
     made = str.encode if name.endswith(".csv") else _workbook

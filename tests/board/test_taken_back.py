@@ -19,7 +19,7 @@ from tests.programs import Sandbox
 service = sandbox_fixture()
 
 
-async def test_nothing_of_it_is_made_or_paid_for(
+async def test_nothing_of_it_is_paid_for(
     tmp_path: Path, made_ledger: Path, service: Sandbox
 ) -> None:
     lay_ledger(tmp_path, made_ledger)

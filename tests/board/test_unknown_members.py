@@ -56,9 +56,7 @@ def names_in(schema: Any) -> set[str]:
 @pytest.mark.parametrize(
     ("name", "meant"), [("langauge", "did you mean language?"), ("utm_source", "does not take")]
 )
-async def test_a_misspelt_filter_decides_on_nothing(
-    open_board: OpenBoard, name: str, meant: str
-) -> None:
+async def test_a_misspelt_filter_does_nothing(open_board: OpenBoard, name: str, meant: str) -> None:
     stage = await with_videos(open_board.ledger, 2)
     campaign = stage.campaign.name
     address = f"{API}/campaigns/{campaign}/reviews?review=none&{name}=de"

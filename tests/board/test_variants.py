@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, expect
 
 from callsheet.deployments.board.variants import variants_planned
-from callsheet.tasks.ledger.plans import begin_plan, finish_plan
 from callsheet.tasks.sheet import parse_sheet
 from callsheet.tasks.values.briefs import VARIANT_OF
 from tests.board.conftest import OpenBoard
@@ -70,16 +68,14 @@ def line(row: str, base: str | None, **own: Any) -> dict[str, Any]:
         ),
     ],
 )  # fmt: skip
-def test_rows_of_one_row_are_together(
+def test_variants_are_together(
     rows: list[dict[str, Any]], found: list[tuple[str | None, int, str, int]]
 ) -> None:
     shown = variants_planned(rows, paid=("make",))
     assert [(one.base, len(one.rows), one.words, int(one.quoted)) for one in shown] == found
 
 
-async def test_the_page_of_a_campaign_shows_one_row_and_counts_videos(
-    open_board: OpenBoard,
-) -> None:
+async def test_the_page_of_a_campaign_shows_one_row_of_videos(open_board: OpenBoard) -> None:
     stage = await campaign(open_board)
     await stage.delivered("shoes-en-9x16")
     browser = await open_board.form("approver")
@@ -96,9 +92,7 @@ async def test_the_page_of_a_campaign_shows_one_row_and_counts_videos(
     assert 'class="variants"' not in (await browser.get("/c/spring?sort=since")).text
 
 
-async def test_a_row_of_variants_opens_and_stays_open(
-    open_board: OpenBoard, chromium: Browser
-) -> None:
+async def test_a_row_of_variants_stays_open(open_board: OpenBoard, chromium: Browser) -> None:
     stage = await campaign(open_board)
     page = await (await open_board.logged_in(chromium, "approver")).new_page()
     await page.goto("/c/spring")
@@ -115,48 +109,3 @@ async def test_a_row_of_variants_opens_and_stays_open(
 
     await page.get_by_role("checkbox", name="Select all videos of shoes").check()
     await expect(page.get_by_text("4 of 7 selected")).to_be_visible()
-
-
-async def a_plan_of_many(board: OpenBoard) -> None:
-    """Put a plan of 18 variants, 62 rows of one kind and another one in the ledger."""
-    rows = [line(f"shoes{b}-{lang}", f"shoes{b}", language=lang)
-            for b in range(6) for lang in ("en", "de", "fr")]  # fmt: skip
-    rows += [line(f"r{n:03}", None) for n in range(62)]
-    rows += [line("odd", None, action="person", why="above max_credits", state="held")]
-    document = {"rows": rows, "credits": {"total": 320}, "refusal": None, "retiring": []}
-
-    def change(one: Any) -> None:
-        begin_plan(one, "long", kind="run", campaign="spring", terms={}, by="Ann", at=1.0)
-        told = {"document": document, "total": Decimal(320), "expires_at": 1e10}
-        finish_plan(one, "long", campaign="spring", **told)
-
-    await board.ledger.write(change)
-
-
-async def test_a_long_plan_is_a_table_and_folds_where_there_is_no_room(
-    open_board: OpenBoard, chromium: Browser
-) -> None:
-    await a_plan_of_many(open_board)
-    wide, narrow = [
-        await (await open_board.logged_in(chromium, "approver", viewport=size)).new_page()
-        for size in ({"width": 1280, "height": 900}, {"width": 390, "height": 800})
-    ]
-    await wide.goto("/plans/long")
-    rows = wide.get_by_role("table", name="Rows")
-    # A row of variants has what the other rows have, each in its column, and a box for all.
-    cells = rows.locator("tr.base").first.locator("> *")
-    assert [" ".join((await one.inner_text()).split()) for one in await cells.all()] == [
-        "", "shoes0", "make 3", "3 videos: 3 languages", "12"
-    ]  # fmt: skip
-    await rows.get_by_role("checkbox", name="Select all videos of shoes1").check()
-    assert await wide.locator("input[name=row]:checked").count() == 3
-    await expect(rows.get_by_text("r030", exact=True)).to_be_visible()
-    await expect(rows.get_by_text("62 rows: r000 to r061")).to_be_hidden()
-
-    await narrow.goto("/plans/long")
-    assert await narrow.evaluate("document.documentElement.scrollHeight") < 2500
-    await expect(narrow.get_by_text("r030", exact=True)).to_be_hidden()
-    await expect(narrow.get_by_text("odd", exact=True)).to_be_visible()
-    await narrow.get_by_text("62 rows: r000 to r061").click()
-    await expect(narrow.get_by_text("r030", exact=True)).to_be_visible()
-    await expect(narrow.get_by_text("Valid until")).to_be_visible()

@@ -94,7 +94,7 @@ async def test_a_video_comes_in_the_parts_that_are_asked_for(
     assert head.content == b""
 
 
-async def test_a_video_that_is_known_is_not_sent_again(
+async def test_a_known_video_is_not_resent(
     open_board: OpenBoard, in_folder: Path, made: bytes
 ) -> None:
     answer = await open_board.viewer.get(f"/api/v1{ADDRESS}.mp4")
@@ -123,9 +123,7 @@ async def test_captions_come_in_the_form_that_browsers_show(
     assert (await open_board.viewer.get(f"{ADDRESS}.{end}", headers=tag)).status_code == 304
 
 
-async def test_a_video_without_pictures_gets_them_when_somebody_looks(
-    open_board: OpenBoard, in_folder: Path
-) -> None:
+async def test_a_look_makes_the_pictures_of_a_video(open_board: OpenBoard, in_folder: Path) -> None:
     before = sorted(in_folder.iterdir())
     sizes = {"jpg": (320, 180), "strip.jpg": (1600, 90)}
     for end, size in sizes.items():
@@ -169,7 +167,7 @@ async def test_no_path_is_made_of_what_is_asked(open_board: OpenBoard, in_folder
         assert answer.status_code == (400 if "%00" in path else 404), path
 
 
-async def test_another_file_under_a_videos_name_is_not_shown(
+async def test_another_file_in_its_place_is_not_shown(
     open_board: OpenBoard, in_folder: Path
 ) -> None:
     (in_folder / "row-1-take1.mp4").write_bytes(b"somebody's own")
@@ -187,7 +185,7 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 
 
 @pytest.mark.merge
-async def test_videos_of_a_bucket_come_by_a_signed_address(
+async def test_a_bucket_gives_a_signed_address(
     tmp_path: Path, bucket: S3Server, made: bytes
 ) -> None:
     for end, data in (("mp4", made), ("srt", SRT), ("jpg", b"a poster")):

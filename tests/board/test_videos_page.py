@@ -61,9 +61,7 @@ async def press(
     return await browser.post(address, data={**hidden, **pressed})
 
 
-async def test_it_shows_videos_with_their_flags_and_the_first_undecided_one_open(
-    open_board: OpenBoard,
-) -> None:
+async def test_it_shows_videos_and_the_first_undecided_one_open(open_board: OpenBoard) -> None:
     await with_videos(open_board.ledger, 3, flagged=[2])
     browser = await open_board.form("viewer")
 
@@ -237,9 +235,7 @@ async def test_a_second_page_follows_forty(open_board: OpenBoard) -> None:
 
 
 @pytest.mark.parametrize("decides", [False, True])
-async def test_a_link_shows_videos_and_decides_in_its_own_name(
-    open_board: OpenBoard, decides: bool
-) -> None:
+async def test_a_link_decides_in_its_own_name(open_board: OpenBoard, decides: bool) -> None:
     stage = await with_videos(open_board.ledger, 2)
     rights = ["see", "decide"] if decides else ["see"]
     wanted = {"campaign": "spring", "name": "Mara", "rights": rights, "all_videos": True}

@@ -113,7 +113,7 @@ async def test_ticked_videos_are_taken_together(open_board: OpenBoard, videos: N
 
 
 @pytest.mark.merge
-async def test_a_zip_that_breaks_off_never_looks_whole(
+async def test_a_broken_zip_is_never_whole(
     open_board: OpenBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The second row's video is in a bucket where nobody answers.

@@ -15,7 +15,7 @@ from tests.unit.store.s3_proxy import refusal
 STRANGER = b"a stranger's video"
 
 
-def test_a_bucket_that_ignores_if_none_match_does_not_lose_a_strangers_object(
+def test_a_bucket_without_if_none_match_loses_nothing(
     production: Production, tmp_path: Path
 ) -> None:
     production.asks_for(1)

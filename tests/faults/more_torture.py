@@ -47,7 +47,7 @@ CASES = [(on, fault) for on, faults in STRUCK.items() for fault in faults]
 
 
 @pytest.mark.parametrize(("on", "fault"), CASES, ids=json.dumps)
-def test_a_call_struck_in_other_ways_ends_with_one_video(
+def test_a_struck_call_ends_in_one_video(
     production: Production, on: str, fault: dict[str, Any]
 ) -> None:
     production.asks_for(1)
@@ -60,9 +60,7 @@ def test_a_call_struck_in_other_ways_ends_with_one_video(
 
 
 @pytest.mark.parametrize("answers", ["bare", "renamed"])
-def test_an_id_under_another_name_or_without_an_envelope_is_found(
-    tmp_path: Path, answers: str
-) -> None:
+def test_an_id_under_another_name_is_found(tmp_path: Path, answers: str) -> None:
     with sandbox(tmp_path / "odd", "--answers", answers) as odd:
         production = Production(Desk(tmp_path, odd.environ), odd, f"c-{answers}").asks_for(1)
         odd.plan_fault(on="create", nth=1, do="drop-after")
@@ -85,9 +83,7 @@ def test_a_run_ended_by_a_signal_with_calls_under_way_loses_none(production: Pro
     production.ends_well()
 
 
-def test_the_same_campaign_from_two_folders_at_once_is_paid_once(
-    production: Production, tmp_path: Path
-) -> None:
+def test_a_campaign_from_two_folders_is_paid_once(production: Production, tmp_path: Path) -> None:
     # Two people with a ledger each: neither knows of the other, the keys are the same.
     production.asks_for(3)
     desks = [Desk(tmp_path / name, production.desk.environ) for name in ("ada", "ben")]

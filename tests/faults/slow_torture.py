@@ -11,9 +11,7 @@ import time
 from tests.faults.production import Production
 
 
-def test_an_answer_that_never_comes_is_asked_for_again_after_its_time(
-    production: Production,
-) -> None:
+def test_an_answer_that_never_comes_is_asked_for_again(production: Production) -> None:
     production.asks_for(1)
     production.service.plan_fault(on="create", nth=1, do="hang")
     assert production.run(timeout=600).status == 0
@@ -33,9 +31,7 @@ def test_a_service_in_trouble_for_minutes_parks_the_run(production: Production) 
     production.ends_well()
 
 
-def test_a_run_frozen_for_longer_than_its_lease_does_not_pay_for_what_another_took_over(
-    production: Production,
-) -> None:
+def test_a_run_frozen_longer_than_its_lease_pays_for_nothing_twice(production: Production) -> None:
     production.asks_for(3)
     production.service.plan_fault(on="create", nth=2, do="slow", seconds=5)
     production.service.plan_fault(on="render", do="slow", seconds=5)

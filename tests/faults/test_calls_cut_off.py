@@ -78,9 +78,7 @@ async def test_calls_and_downloads_go_on_after_hundreds_were_cut_off(silent, tmp
     assert fetched.path.read_bytes() == CONTENT
 
 
-async def test_a_step_that_is_carried_out_again_after_it_succeeded_pays_nothing(
-    production: Production,
-) -> None:
+async def test_a_step_that_is_carried_out_again_pays_nothing(production: Production) -> None:
     production.asks_for(3)
     folder = production.desk.folder
     environ = {**production.desk.environ, "CALLSHEET_STORE": str(production.store)}

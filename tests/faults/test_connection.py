@@ -23,9 +23,7 @@ NOBODY = {
 
 
 @pytest.mark.parametrize("address", NOBODY.values(), ids=NOBODY)
-def test_a_service_that_is_not_there_is_told_before_anything_is_spent(
-    production: Production, address: str
-) -> None:
+def test_a_service_that_is_not_there_costs_nothing(production: Production, address: str) -> None:
     production.asks_for(1)
 
     refused = production.run(CALLSHEET_BASE_URL=address)
@@ -36,7 +34,7 @@ def test_a_service_that_is_not_there_is_told_before_anything_is_spent(
     production.ends_well()
 
 
-def test_a_certificate_that_nobody_vouches_for_is_told_and_not_tried_for_ever(
+def test_a_certificate_that_nobody_vouches_for_is_told(
     production: Production, tmp_path: Path
 ) -> None:
     production.asks_for(1)

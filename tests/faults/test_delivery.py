@@ -23,7 +23,7 @@ ONCE: dict[str, list[Fault]] = {
 
 
 @pytest.mark.parametrize("faults", ONCE.values(), ids=ONCE)
-def test_a_download_that_is_struck_brings_the_true_video(
+def test_a_struck_download_brings_the_true_video(
     production: Production, faults: list[Fault]
 ) -> None:
     production.asks_for(1)

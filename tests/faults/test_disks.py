@@ -34,9 +34,7 @@ def test_a_spool_without_room_leaves_the_video_to_a_later_run(production: Produc
     production.ends_well()
 
 
-def test_a_ledger_whose_disk_fills_up_in_the_middle_says_what_was_paid(
-    production: Production,
-) -> None:
+def test_a_ledger_whose_disk_fills_up_says_what_was_paid(production: Production) -> None:
     production.asks_for(16)
     with small_disk(production.ledger.parent, "20m") as grow:
         # The ledger has all rows, and the first of them is made.
@@ -61,9 +59,7 @@ def test_a_ledger_whose_disk_fills_up_in_the_middle_says_what_was_paid(
         production.ends_well()
 
 
-def test_a_ledger_on_a_disk_that_is_read_only_is_named_and_goes_on_as_a_copy(
-    production: Production,
-) -> None:
+def test_a_ledger_on_a_read_only_disk_goes_on_as_a_copy(production: Production) -> None:
     assert production.asks_for(1).run().status == 0
     elsewhere = production.desk.folder / "elsewhere"
     with read_only(production.ledger.parent):
@@ -132,9 +128,7 @@ def test_a_store_that_fills_up_keeps_no_half_a_video(production: Production) -> 
         production.ends_well()
 
 
-def test_a_ledger_that_cannot_be_written_stops_the_run_before_it_pays(
-    production: Production,
-) -> None:
+def test_a_ledger_that_cannot_be_written_stops_the_run(production: Production) -> None:
     production.asks_for(1)
     production.run("--select", "state:failed")
     with read_only(production.ledger.parent):
@@ -144,9 +138,7 @@ def test_a_ledger_that_cannot_be_written_stops_the_run_before_it_pays(
     production.ends_well()
 
 
-def test_a_damaged_ledger_is_named_and_its_videos_are_not_paid_again(
-    production: Production,
-) -> None:
+def test_a_damaged_ledger_is_named_and_nothing_is_paid_again(production: Production) -> None:
     production.asks_for(2)
     production.run()
     whole = production.ledger.read_bytes()
@@ -161,9 +153,7 @@ def test_a_damaged_ledger_is_named_and_its_videos_are_not_paid_again(
     production.ends_well()
 
 
-def test_a_ledger_that_another_program_locks_for_a_while_is_waited_for(
-    production: Production,
-) -> None:
+def test_a_ledger_that_another_program_locks_is_waited_for(production: Production) -> None:
     production.asks_for(2)
     production.service.plan_fault(on="create", do="slow-before", seconds=1)
     struck = len(production.service.strikes())
@@ -182,9 +172,7 @@ def test_a_ledger_that_another_program_locks_for_a_while_is_waited_for(
 
 
 @pytest.mark.parametrize("is_back", [True, False])
-def test_a_ledger_that_is_moved_or_deleted_in_the_middle_stops_the_run(
-    production: Production, is_back: bool
-) -> None:
+def test_a_ledger_moved_in_the_middle_stops_the_run(production: Production, is_back: bool) -> None:
     production.asks_for(4)
     production.desk.environ |= {"CALLSHEET_AT_ONCE": "1"}
     production.service.plan_fault(on="create", do="slow", every=1, seconds=1)
@@ -212,9 +200,7 @@ def test_a_ledger_that_is_moved_or_deleted_in_the_middle_stops_the_run(
         ("0023", "of a Callsheet before its first release"),
     ],
 )
-def test_a_ledger_of_another_release_is_refused(
-    production: Production, schema: str, words: str
-) -> None:
+def test_a_ledger_of_another_release_ends(production: Production, schema: str, words: str) -> None:
     production.asks_for(1)
     production.run()
     with sqlite3.connect(production.ledger) as ledger:

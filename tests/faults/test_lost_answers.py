@@ -24,9 +24,7 @@ ONCE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("fault", ONCE.values(), ids=ONCE)
-def test_a_create_that_is_struck_once_ends_with_one_video(
-    production: Production, fault: dict[str, Any]
-) -> None:
+def test_a_struck_create_ends_in_one_video(production: Production, fault: dict[str, Any]) -> None:
     production.asks_for(1)
     production.service.plan_fault(on="create", nth=1, **fault)
 
@@ -51,9 +49,7 @@ def test_a_create_that_is_struck_for_ever_is_left_to_a_later_run(production: Pro
     production.ends_well()
 
 
-def test_an_idle_connection_that_was_closed_unannounced_costs_nothing(
-    production: Production,
-) -> None:
+def test_an_idle_connection_that_was_closed_costs_nothing(production: Production) -> None:
     production.asks_for(3)
     production.service.plan_fault(on="*", do="close-idle")
     assert production.run().status == 0
@@ -96,9 +92,7 @@ def test_past_the_horizon_nothing_is_sent_to_a_service_that_forgot_the_key(
     assert production.paid_once()
 
 
-def test_what_another_service_may_have_made_is_not_sent_to_this_one(
-    production: Production, tmp_path: Path
-) -> None:
+def test_what_another_service_may_have_is_not_sent(production: Production, tmp_path: Path) -> None:
     production.asks_for(1)
     production.service.plan_fault(on="create", do="drop-after")
     assert production.run("--max-wait", A_WHILE).status == 5

@@ -16,9 +16,7 @@ from tests.programs import Desk, sandbox, simple_sheet
 pytestmark = pytest.mark.merge
 
 
-def test_a_service_that_goes_down_in_the_middle_and_comes_back_is_waited_for(
-    tmp_path: Path,
-) -> None:
+def test_a_service_that_goes_down_and_comes_back_is_waited_for(tmp_path: Path) -> None:
     state = tmp_path / "service"
     with sandbox(state) as first:
         port = str(urlsplit(first.ready["auth_url"]).port)
@@ -82,9 +80,7 @@ def test_a_run_that_is_frozen_goes_on_where_it_was(production: Production) -> No
     production.ends_well()
 
 
-def test_a_second_process_that_hangs_keeps_no_video_from_being_delivered(
-    production: Production,
-) -> None:
+def test_a_second_process_that_hangs_holds_up_no_video(production: Production) -> None:
     production.asks_for(12)
     settings = {"CALLSHEET_SECOND_PROCESS": "yes", "CALLSHEET_SECOND_PROCESS_TIMEOUT": "1s"}
     # One video after the other: some are left when the process stops.

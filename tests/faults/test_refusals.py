@@ -14,12 +14,9 @@ pytestmark = pytest.mark.merge
 
 
 @pytest.mark.parametrize(
-    ("fault", "reason"),
-    [("no-credits", "add credits, then run again"), ("unauthorized", "401")],
+    ("fault", "reason"), [("no-credits", "add credits, then run again"), ("unauthorized", "401")]
 )
-def test_credits_or_a_key_that_end_in_the_middle_hold_the_rest(
-    production: Production, fault: str, reason: str
-) -> None:
+def test_what_ends_in_the_middle_holds_it(production: Production, fault: str, reason: str) -> None:
     production.asks_for(3)
     production.service.plan_fault(on="create", nth="2-99", do=fault)
 
@@ -32,9 +29,7 @@ def test_credits_or_a_key_that_end_in_the_middle_hold_the_rest(
     production.ends_well()
 
 
-def test_a_key_revoked_while_a_video_is_made_leaves_it_to_a_later_run(
-    production: Production,
-) -> None:
+def test_a_key_revoked_meanwhile_leaves_it_to_a_later_run(production: Production) -> None:
     production.asks_for(1)
     production.service.plan_fault(on="get", do="unauthorized")
 
@@ -45,9 +40,7 @@ def test_a_key_revoked_while_a_video_is_made_leaves_it_to_a_later_run(
     production.ends_well()
 
 
-def test_a_key_without_the_scope_buys_nothing_and_the_right_one_does(
-    production: Production,
-) -> None:
+def test_a_key_without_the_scope_buys_nothing(production: Production) -> None:
     production.asks_for(2)
 
     ended = production.run(CALLSHEET_API_KEY=production.service.ready["keys"]["read"])
@@ -96,9 +89,7 @@ LIMITS: dict[str, tuple[dict[str, Any], float]] = {
 
 
 @pytest.mark.parametrize(("limit", "least"), LIMITS.values(), ids=LIMITS)
-def test_a_limit_is_waited_out_however_its_moment_is_told(
-    production: Production, limit: dict[str, Any], least: float
-) -> None:
+def test_a_limit_is_waited_out(production: Production, limit: dict[str, Any], least: float) -> None:
     production.asks_for(2)
     production.service.plan_fault(on="create", nth=1, do="limited", **limit)
 
@@ -127,9 +118,7 @@ def test_a_limit_beyond_all_sense_parks_and_is_kept(production: Production) -> N
     assert production.count("reserve") == 0
 
 
-def test_a_row_whose_price_cannot_be_asked_is_held_and_the_others_are_made(
-    production: Production,
-) -> None:
+def test_a_row_whose_price_cannot_be_asked_is_held_alone(production: Production) -> None:
     production.asks_for(3)
     # One row after the other: the second is asked for three times.
     production.service.plan_fault(on="estimate", nth="2-4", do="error-before")

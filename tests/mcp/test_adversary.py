@@ -72,9 +72,7 @@ async def _anything(client: Client, dice: random.Random, known: list[str], name:
 
 
 @pytest.mark.parametrize("rows", [0, 3])
-async def test_no_client_has_more_charged_than_the_allowance(
-    desk: OpenDesk, service: Sandbox, rows: int
-) -> None:
+async def test_no_client_exceeds_the_allowance(desk: OpenDesk, service: Sandbox, rows: int) -> None:
     if rows:
         await desk.allow(rows * ROW)
     before, board, known = service.balance(), desk.desk.board, ["nothing"]

@@ -92,7 +92,7 @@ async def test_an_agent_changes_nothing_of_a_campaign_that_it_did_not_begin(
 
 
 @pytest.mark.merge
-async def test_an_agent_s_own_campaign_grows_by_its_allowance_and_by_nothing_else(
+async def test_an_agent_s_own_campaign_grows_by_its_allowance(
     desk: OpenDesk, service: Sandbox
 ) -> None:
     await desk.allow(20 * ROW)
@@ -122,9 +122,7 @@ async def test_an_agent_s_own_campaign_grows_by_its_allowance_and_by_nothing_els
 
 
 @pytest.mark.merge
-async def test_what_the_settings_ask_for_is_no_change_of_the_agent(
-    service: Sandbox, tmp_path: Path
-) -> None:
+async def test_settings_are_no_change_of_the_agent(service: Sandbox, tmp_path: Path) -> None:
     copies = f"file:{tmp_path / 'copies'}/{{name}}.mp4"
     async with desk_at(tmp_path, {**service.environ, "CALLSHEET_COPIES": copies}) as desk:
         await desk.allow(ROW)

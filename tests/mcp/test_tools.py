@@ -136,9 +136,7 @@ async def test_a_no_is_final(desk: OpenDesk, service: Sandbox, mode: str, answer
 @pytest.mark.merge
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("answer", ["cancel", None])
-async def test_without_an_answer_a_person_approves_on_the_board(
-    desk: OpenDesk, mode: str, answer: Any
-) -> None:
+async def test_without_an_answer_the_board_approves(desk: OpenDesk, mode: str, answer: Any) -> None:
     board = desk.desk.board
     async with desk.client(answer, mode=mode) as client:
         plan = (await call(client, "plan", sheet=sheet_of(1), campaign="later"))["plan"]
@@ -151,9 +149,7 @@ async def test_without_an_answer_a_person_approves_on_the_board(
     assert status["plans"][0]["approved"] is True
 
 
-async def test_an_allowance_covers_plans_until_it_is_spent(
-    desk: OpenDesk, service: Sandbox
-) -> None:
+async def test_an_allowance_covers_plans_until_spent(desk: OpenDesk, service: Sandbox) -> None:
     await desk.allow(2 * ROW)
     before = service.balance()
     async with desk.client("cancel") as client:
@@ -224,7 +220,7 @@ async def test_a_sheet_is_read_below_the_folder_alone(desk: OpenDesk, tmp_path: 
                 assert words in (await refused(client, tool, sheet=name))["refusal"], name
 
 
-async def test_a_sheet_is_a_file_or_text_and_every_problem_is_named(
+async def test_a_sheet_is_a_file_or_text_with_named_problems(
     desk: OpenDesk, tmp_path: Path
 ) -> None:
     (tmp_path / "spring.csv").write_text(sheet_of(2))
@@ -303,9 +299,7 @@ async def test_each_refusal_says_what_to_do(desk: OpenDesk, mode: str) -> None:
             assert words in (await refused(client, tool, **named))["remedy"], (tool, named)
 
 
-async def test_a_plan_without_a_service_is_refused_with_what_to_set(
-    tmp_path: Path, made_ledger: Path
-) -> None:
+async def test_without_a_service_it_says_what_to_set(tmp_path: Path, made_ledger: Path) -> None:
     lay_ledger(tmp_path, made_ledger)
     async with desk_at(tmp_path, {}) as desk, desk.client() as client:
         said = await refused(client, "plan", sheet=sheet_of(1), campaign="nowhere")

@@ -54,7 +54,7 @@ WHOLE = {
         ("sdist", None, 1, "src/callsheet/flows/two.py is missing$"),
     ],
 )
-def test_a_file_too_many_or_too_few_is_named(
+def test_a_wrong_file_is_named(
     tmp_path: Path, kind: str, more: str | None, less: int, said: str
 ) -> None:
     names = {one: list(whole) for one, whole in WHOLE.items()}

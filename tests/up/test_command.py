@@ -60,9 +60,7 @@ def test_it_is_up_with_nothing_configured_and_down_again(desk: Desk) -> None:
 
 
 @pytest.mark.merge
-def test_the_ports_of_board_and_receiver_are_its_own_also_while_they_are_started_again(
-    desk: Desk,
-) -> None:
+def test_the_ports_are_its_own_also_while_parts_are_started_again(desk: Desk) -> None:
     with up_at(desk, "--without", "prefect") as up:
         ready = up.ready()
         for part in ("board", "receiver"):

@@ -39,6 +39,17 @@ print(child.pid, flush=True)
 time.sleep(600)
 """
 
+#: Ends half a second after it was asked to, with how often it was asked.
+COUNTS = """
+import signal, sys, time
+asked = []
+signal.signal(signal.SIGTERM, lambda *_: asked.append(time.monotonic()))
+print(1, flush=True)
+while not asked or time.monotonic() < asked[0] + 0.5:
+    time.sleep(0.02)
+sys.exit(len(asked))
+"""
+
 
 @pytest.fixture
 def mark() -> Iterator[str]:
@@ -74,7 +85,7 @@ def test_a_child_in_another_session_whose_parent_is_gone_is_found(mark: str) -> 
 def test_what_does_not_listen_is_killed(mark: str) -> None:
     process, _ = start(mark, DEAF)
 
-    end_leftovers(mark, grace=0.2)
+    end_leftovers(mark, grace=1.0)
 
     assert process.wait(10) == -9
 
@@ -85,6 +96,14 @@ def test_whoever_ends_its_own_children_is_let_do_so(mark: str) -> None:
     end_leftovers(mark)
 
     assert parent.wait(10) == 0
+
+
+def test_each_is_asked_once(mark: str) -> None:
+    process, _ = start(mark, COUNTS)
+
+    end_leftovers(mark)
+
+    assert process.wait(10) == 1
 
 
 def test_whoever_is_killed_leaves_nothing(mark: str) -> None:

@@ -96,7 +96,7 @@ def stand_in_the_way(kept: Kept) -> None:
 
 
 @pytest.mark.parametrize("trouble", [take_its_log, stand_in_the_way])
-async def test_trouble_with_files_keeps_no_program_down(
+async def test_trouble_with_files_ends_no_program(
     kept: Kept, trouble: Callable[[Kept], None]
 ) -> None:
     kept.watch.keep(kept.program("board", SAYS, says=True))
@@ -202,9 +202,7 @@ time.sleep(600)
 """
 
 
-async def test_a_port_is_ours_before_the_program_is_there_and_while_it_is_started_again(
-    kept: Kept,
-) -> None:
+async def test_a_port_is_ours_before_the_program_is_there_and_between_starts(kept: Kept) -> None:
     with listen_on(socket.AF_INET, ("127.0.0.1", 0), backlog=9) as listening:
         page = f"{origin_of(listening)}/api/health"
         program = kept.program("prefect", SERVES, answers=lambda _: is_answering(page))

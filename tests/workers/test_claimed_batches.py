@@ -128,9 +128,7 @@ TERMS = Terms(
 )
 
 
-async def test_a_worker_sets_aside_on_the_terms_of_its_run_and_for_what_it_has_claimed_alone(
-    stage: Stage, at: Context
-):
+async def test_a_worker_sets_aside_on_the_terms_of_its_run(stage: Stage, at: Context):
     strict = at.settings.model_copy(update={"quote_tolerance": Decimal(0), "quote_age": 60.0})
     lax = at.settings.model_copy(update={"quote_tolerance": Decimal("0.5")})
     kept = json.loads(json.dumps(terms_of(TERMS, strict)))

@@ -41,9 +41,7 @@ def desk(tmp_path: Path, service: Sandbox, postgres: PostgresServer) -> Desk:
 
 
 @pytest.mark.merge
-async def test_workers_look_once_at_each_video_that_they_hear_of(
-    desk: Desk, service: Sandbox
-) -> None:
+async def test_workers_look_once_at_what_they_hear_of(desk: Desk, service: Sandbox) -> None:
     sheet = str(desk.folder / desk.sheet("heard.csv", simple_sheet(6)))
     processes = Processes(desk.folder, desk.environment())
     service.plan_fault(on="render", do="slow", every=1, seconds=RENDER)
@@ -64,9 +62,7 @@ async def test_workers_look_once_at_each_video_that_they_hear_of(
 
 
 @pytest.mark.merge
-async def test_a_run_that_insists_on_webhooks_has_no_worker_pay_before_it_knows_of_them(
-    desk: Desk, service: Sandbox
-) -> None:
+async def test_a_run_that_insists_on_webhooks_pays_after_them(desk: Desk, service: Sandbox) -> None:
     desk.environ["CALLSHEET_WEBHOOK_URL"] = "http://127.0.0.1:9/hooks"
     sheet = str(desk.folder / desk.sheet("insists.csv", simple_sheet(2, title="Insists")))
     processes = Processes(desk.folder, desk.environment())

@@ -160,9 +160,7 @@ async def test_a_new_ledger_pays_for_nothing_that_the_lost_one_paid_for(
 
 
 @pytest.mark.merge
-async def test_a_run_with_workers_waits_for_those_of_another_run(
-    desk: Desk, processes: Processes, service: Sandbox
-):
+async def test_workers_wait_for_another_run(desk: Desk, processes: Processes, service: Sandbox):
     """It asks for a Prefect server once it has rows to share out: here it never has."""
     sheet = desk.sheet("twice.csv", simple_sheet(6, title="Twice"))
     again = ("run", sheet, "--workers", "2", "--yes", "--json")
