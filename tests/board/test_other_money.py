@@ -14,8 +14,7 @@ from callsheet.flows.approved_plan import RunEnd, execute
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
 from tests.board.conftest import board_at, settings_at
-from tests.board.stage import ended, made
-from tests.board.unbegun import Kind, approved_plan, run_of
+from tests.board.stage import Kind, approved_plan, ended, made, run_of
 from tests.programs import Sandbox, sandbox, simple_sheet
 
 

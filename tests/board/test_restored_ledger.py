@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.board.conftest import OpenBoard, board_at, forked_run
-from tests.board.stage import API, approved, ended, made, plan_for
-from tests.board.unbegun import Kind, approved_plan
+from tests.board.stage import API, Kind, approved, approved_plan, ended, made, plan_for
 from tests.fixtures import sandbox_fixture
 from tests.programs import Sandbox, simple_sheet
 

@@ -13,14 +13,16 @@ import pytest
 
 from callsheet.deployments.board.run_monitor import RunMonitor
 from callsheet.flows.approved_plan import execute
+from callsheet.tasks.aftercare.cancel import cancel
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.ledger.leases import run_lease
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.runs import RunRow, claim_run, find_run
+from callsheet.tasks.ledger.runs import RunRow, claim_run, find_run, run_again
 from callsheet.tasks.runtime.errors import BadInput
 from tests.board.conftest import board_at, settings_at
-from tests.board.stage import API, ended
-from tests.board.unbegun import approved_plan, run_of
+from tests.board.stage import API, approved_plan, ended, run_of
+from tests.databases import lay_ledger
 from tests.fixtures import sandbox_fixture
 from tests.leasing import let_lapse
 from tests.programs import Sandbox
@@ -189,3 +191,23 @@ def _prefect(told: tuple[int, str | None] | None):  # type: ignore[no-untyped-de
             self.wfile.write(body)
 
     return serving(Prefect)
+
+
+async def test_nothing_of_it_is_paid_for(
+    tmp_path: Path, made_ledger: Path, service: Sandbox
+) -> None:
+    lay_ledger(tmp_path, made_ledger)
+    before = len(service.bought())
+    run_id = await approved_plan(tmp_path, service.environ, "spring", kind="sheet")
+    settings = settings_at(tmp_path, service.environ)
+    async with await open_ledger(settings.ledger) as ledger:
+        asked = partial(cancel, ask=RunOptions(campaign="spring"), by="Ann", at=1.0)
+        assert await ledger.write(asked) is not None
+        assert await execute(run_id, settings, place="a worker") is None
+        assert await ledger.write(run_again, run_id=run_id, at=2.0)
+
+    end = await execute(run_id, settings, place="a worker")
+
+    assert (end.exit_status, "cancelled by Ann" in str(end.words)) == (4, True)
+    assert "nothing was spent" in str(end.words)
+    assert len(service.bought()) == before

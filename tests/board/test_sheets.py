@@ -271,3 +271,18 @@ async def test_too_much_is_given_up(
     async with board_at(tmp_path, reader=SheetReader(limits)) as board:
         seen = await hand_in(board.admin, name, made(_rows(3000)))
     assert [one["words"].startswith(words) for one in seen["problems"]] == [True]
+
+
+SPOKEN = "|".join(f"v{number}" for number in range(10_001))
+MANY = f"id,script,matrix.voice_id\na,Run.,{SPOKEN}\n"
+
+
+@pytest.mark.merge
+async def test_programs_say_that_they_want_many(open_board: OpenBoard) -> None:
+    who = open_board.reviewer
+    found = await hand_in(who, "s.csv", MANY)
+    assert "means 10,001 videos" in found["problems"][0]["words"]
+    asked = {"sheet": found["sheet"]}
+    assert (await who.post(f"{API}/plans", json=asked)).status_code == 422
+    answer = await who.post(f"{API}/plans", json={**asked, "yes_many": True})
+    assert answer.status_code == 202, answer.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -14,13 +15,15 @@ from PIL import Image
 from callsheet.deployments.board.guard import POLICY
 from callsheet.tasks.ledger.deliveries import (
     Delivered,
+    FileCopy,
     StoredPicture,
     VideoFindings,
     deliver,
     keep_findings,
+    note_copies,
 )
 from tests.board.conftest import OpenBoard, board_at
-from tests.board.with_videos import wanted
+from tests.board.with_videos import wanted, with_videos
 from tests.campaigns import NOW, Stage
 from tests.stores import S3Server, rclone_s3
 from tests.unit.store.made_videos import make_video, moving
@@ -226,3 +229,26 @@ async def test_a_bucket_gives_a_signed_address(
     async with board_at(tmp_path) as in_a_folder:
         page = await in_a_folder.viewer.get("/api/v1/me")
     assert page.headers["content-security-policy"] == POLICY
+
+
+@pytest.mark.merge
+async def test_a_row_shows_its_copies_and_why_one_is_on_hold(open_board: OpenBoard) -> None:
+    stage = await with_videos(open_board.ledger, 2)
+    row = await stage.row("row-1")
+    copy = partial(FileCopy, take_id=row.take.id, kind="mp4", sha256="a" * 64, bytes=9)
+    there, held = copy(uri="s3://one/a.mp4"), copy(uri="s3://two/a.mp4", fault="another file")
+    await open_board.ledger.write(
+        note_copies, campaign_id=row.campaign_id, copies=[there, held], at=1.0
+    )
+
+    page = (await (await open_board.form("viewer")).get("/c/spring/rows/row-1")).text
+    found = (await open_board.viewer.get("/api/v1/campaigns/spring/rows?row=row-1")).json()
+
+    assert "Copy on hold: another file" in page
+    assert "s3://one/a.mp4" in page
+    assert found["rows"][0]["copies"] == [
+        {"kind": "mp4", "uri": "s3://one/a.mp4", "held": None},
+        {"kind": "mp4", "uri": "s3://two/a.mp4", "held": "another file"},
+    ]
+    other = (await open_board.viewer.get("/api/v1/campaigns/spring/rows?row=row-2")).json()
+    assert "copies" not in other["rows"][0]

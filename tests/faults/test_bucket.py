@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 
 from tests.faults.production import Production
-from tests.faults.s3_thread import troubled
+from tests.faults.trouble import troubled
 from tests.programs import Desk, Finished, Sandbox
 from tests.stores import S3Server, moto_s3
 from tests.unit.store.s3_proxy import Forward, Trouble, checking, refusal

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from tests.faults.mounts import read_only, small_disk
 from tests.faults.production import A_WHILE, Production
+from tests.faults.trouble import read_only, small_disk
 from tests.programs import Desk, Finished, simple_sheet
 
 pytestmark = pytest.mark.merge

@@ -14,8 +14,7 @@ import pytest
 
 from tests.faults.production import Production, colleague
 from tests.fixtures import sandbox_fixture
-from tests.receiver.hearing import Hearing, body_about, hearing
-from tests.receiver.wire import post, signature
+from tests.receiver.hearing import Hearing, body_about, hearing, post, signature
 
 pytestmark = pytest.mark.merge
 

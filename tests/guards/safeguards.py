@@ -305,7 +305,7 @@ MUTATIONS = (
         "deployments/board/pages/overview.py",
         "if not board.settings.metrics_open:",
         "if False:",
-        "tests/board/test_metrics.py::test_nobody_else_does",
+        "tests/board/test_operating.py::test_nobody_else_does",
     ),
     Mutation(
         "no state is forced over that of a person",
@@ -719,7 +719,7 @@ MUTATIONS = (
         "deployments/commands/resolve.py",
         "    if sum(said) != 1:",
         "    if False:",
-        "tests/board/test_resolve.py::test_nothing_is_given_up_unsaid",
+        "tests/board/test_campaign_calls.py::test_nothing_is_given_up_unsaid",
     ),
     Mutation(
         "a call that answers with a command asks who may",
@@ -1534,7 +1534,7 @@ MUTATIONS = (
         "flows/approved_plan.py",
         "        check_stands(kept)\n",
         "",
-        "tests/board/test_taken_back.py::test_nothing_of_it_is_paid_for",
+        "tests/board/test_run_leases.py::test_nothing_of_it_is_paid_for",
     ),
     Mutation(
         "two approvals of one person are counted one after the other",
@@ -1576,14 +1576,14 @@ MUTATIONS = (
         "deployments/board/app.py",
         "prefix=API, dependencies=[Depends(known_query)])",
         "prefix=API, dependencies=[])",
-        "tests/board/test_unknown_members.py::test_every_route_refuses_a_misspelt_parameter",
+        "tests/board/test_filters.py::test_every_route_refuses_a_misspelt_parameter",
     ),
     Mutation(
         "a misspelt filter of a page is refused",
         "deployments/board/row_filters.py",
         "    refuse_unknown(query, (*known, *also))",
         "    pass",
-        "tests/board/test_unknown_members.py::test_a_misspelt_filter_does_nothing",
+        "tests/board/test_filters.py::test_a_misspelt_filter_does_nothing",
     ),
     Mutation(
         "a guest selects by nothing that no page shows",
@@ -1901,7 +1901,7 @@ MUTATIONS = (
         "deployments/mcp/caller.py",
         "if not self.desk.asks:",
         "if False:",
-        "tests/mcp/test_adversary.py::test_no_client_exceeds_the_allowance",
+        "tests/mcp/test_allowance.py::test_no_client_exceeds_the_allowance",
     ),
     Mutation(
         "an agent reads sheets below its folder alone",
@@ -2344,7 +2344,7 @@ MUTATIONS = (
         "deployments/board/services/settings.py",
         "    if (found := board.settings.set_elsewhere.get(name)) is not None:\n        raise",
         "    if (found := None) is not None:\n        raise",
-        "tests/board/test_board_settings.py::test_what_is_set_elsewhere_is_shown",
+        "tests/board/test_settings.py::test_what_is_set_elsewhere_is_shown",
     ),
     Mutation(
         "what the environment or a profile sets wins over the board",
@@ -2358,7 +2358,7 @@ MUTATIONS = (
         "tasks/runtime/settings.py",
         '"set_on_board": before | said.keys()})',
         '"set_on_board": frozenset(said)})',
-        "tests/board/test_board_settings.py::test_what_is_set_counts_at_once_and_is_audited",
+        "tests/board/test_settings.py::test_what_is_set_counts_at_once_and_is_audited",
     ),
     Mutation(
         "a guest's menus name what their link shows alone",
@@ -2386,27 +2386,27 @@ MUTATIONS = (
         "tasks/ledger/board_settings.py",
         '    note_act(connection, act="set", by=by, at=at, words=said)',
         "    pass",
-        "tests/board/test_board_settings.py::test_what_is_set_counts_at_once_and_is_audited",
+        "tests/board/test_settings.py::test_what_is_set_counts_at_once_and_is_audited",
     ),
     Mutation(
         "no one sets a folder of the machine for copies on the board",
         "deployments/board/services/settings.py",
         'local=name != "copies"',
         "local=True",
-        "tests/board/test_board_settings.py::test_what_it_cannot_be_is_a_sentence_and_changes_nothing",
+        "tests/board/test_settings.py::test_what_it_cannot_be_is_a_sentence_and_changes_nothing",
     ),
     Mutation(
         "the board scans no folder that nights.toml does not list",
         "tasks/nights/inboxes.py",
         "        if inbox.name == name:",
         "        if True:",
-        "tests/board/test_inboxes.py::test_what_cannot_be_is_a_sentence_and_changes_nothing",
+        "tests/board/test_settings.py::test_what_cannot_be_is_a_sentence_and_changes_nothing",
     ),
     Mutation(
         "the board scans no inbox that is paused",
         "deployments/board/services/inboxes.py",
         'is not None:\n        raise BadInput(f"{inbox.name} is paused',
         'is False:\n        raise BadInput(f"{inbox.name} is paused',
-        "tests/board/test_inboxes.py::test_the_page_says_when_an_inbox_is_due_and_paused",
+        "tests/board/test_settings.py::test_the_page_says_when_an_inbox_is_due_and_paused",
     ),
 )

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from callsheet.deployments.receiver.acceptance import LARGEST
-from tests.receiver.hearing import Hearing, body_about
-from tests.receiver.wire import Answer, fresh, head, post, read, send
+from tests.receiver.hearing import Answer, Hearing, body_about, fresh, head, post, read, send
 
 HUGE = 10_000_000
 

@@ -14,10 +14,9 @@ import pytest
 
 from callsheet.tasks.ledger.webhook_events import Hint
 from tests.databases import PostgresServer
-from tests.faults.mounts import small_disk
+from tests.faults.trouble import small_disk
 from tests.programs import Desk
-from tests.receiver.hearing import SECRET, body_about, hearing, read_inbox
-from tests.receiver.wire import fresh, post
+from tests.receiver.hearing import SECRET, body_about, fresh, hearing, post, read_inbox
 from tests.torture.hook import Hook, visits
 
 COMMITTED = "ledger: after the commit (webhook_events.keep_hint)"

@@ -13,8 +13,7 @@ import pytest
 
 from callsheet.deployments.receiver.acceptance import BODY_TIMEOUT
 from callsheet.deployments.web_server import HEAD_TIMEOUT, MOST_SILENT
-from tests.receiver.hearing import Hearing, body_about, hearing
-from tests.receiver.wire import fresh, head, post, read
+from tests.receiver.hearing import Hearing, body_about, fresh, head, hearing, post, read
 
 MANY = 500
 #: Seconds: a fraction of what anybody slow is waited for. A machine may be busy.

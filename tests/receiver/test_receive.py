@@ -15,9 +15,17 @@ import pytest
 
 from tests.launcher import Process
 from tests.programs import Desk
-from tests.receiver.hearing import SECRET, body_about, read_inbox
-from tests.receiver.keeping import keep
-from tests.receiver.wire import fresh, head, post, send, signature
+from tests.receiver.hearing import (
+    SECRET,
+    body_about,
+    fresh,
+    head,
+    keep,
+    post,
+    read_inbox,
+    send,
+    signature,
+)
 
 FREE = {"CALLSHEET_RECEIVER": "127.0.0.1:0", "CALLSHEET_WEBHOOK_SECRET": SECRET}
 
