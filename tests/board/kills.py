@@ -127,7 +127,6 @@ async def kill_board(folder: Path, service: Sandbox, name: str, kill: Kill) -> T
 async def _open(desk: Desk, order: dict[str, Any] | None) -> AsyncIterator[httpx.AsyncClient]:
     """Open a board as a process of its own; yield its admin."""
     process = desk.start("board", "--port", "0", "--json", hook=order)
-    assert process.stdout is not None
     try:
         ready = json.loads(await asyncio.to_thread(process.stdout.readline))
         headers = {"authorization": f"Bearer {ready['token']}"}

@@ -103,7 +103,6 @@ async def approved_plan(
         approve = partial(approve_on_board, plan=found, options=options, run_id=f"run-{name}")
         if found.sheet_id is not None:
             kept = await ledger.read(find_sheet, sheet_id=found.sheet_id)
-            assert kept is not None
             read = find_in_kept(settings, kept, options.reading(settings)).good()
             approve = partial(approve, sheet=read)
         at = found.made_at + 1
@@ -114,6 +113,4 @@ async def approved_plan(
 async def run_of(folder: Path, run_id: str) -> RunRow:
     """Return a run as the ledger has it by now."""
     async with await open_ledger(settings_at(folder).ledger) as ledger:
-        found = await ledger.read(find_run, run_id=run_id)
-        assert found is not None
-        return found
+        return await ledger.read(find_run, run_id=run_id)

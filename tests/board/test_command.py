@@ -31,8 +31,6 @@ def desk(tmp_path: Path) -> Desk:
 def board(desk: Desk, *words: str) -> Iterator[tuple[dict[str, Any], Process]]:
     """Run a board; yield the line it prints and its process."""
     process = desk.start("board", "--port", "0", "--json", *words)
-    assert isinstance(process, Process)
-    assert process.stdout is not None
     try:
         yield json.loads(process.stdout.readline()), process
     finally:
@@ -185,12 +183,6 @@ def test_beyond_this_machine_somebody_has_to_be_invited(desk: Desk) -> None:
         assert "in the clear" in process.communicate(timeout=60)[1]
 
 
-def test_an_address_that_is_said_is_the_one_there_is(desk: Desk) -> None:
-    with board(desk, "--url", "https://board.example", "--behind-proxy") as (ready, _):
-        assert ready["url"] == "https://board.example"
-        assert ready["login"].startswith("https://board.example/login?code=csb_")
-
-
 @pytest.mark.merge
 def test_it_hears_webhooks_where_they_are_configured(desk: Desk) -> None:
     port = free_port()
@@ -210,8 +202,6 @@ def test_it_hears_webhooks_where_they_are_configured(desk: Desk) -> None:
 def test_open_brings_a_browser_along_that_is_logged_in(desk: Desk) -> None:
     desk.environ["BROWSER"] = f"sh -c 'echo \"$0\" > {desk.folder}/opened' %s &"
     process = desk.start("board", "--port", "0", "--open", "--json", stdin=subprocess.DEVNULL)
-    assert isinstance(process, Process)
-    assert process.stdout is not None
     try:
         ready = json.loads(process.stdout.readline())
         file = desk.folder / "opened"

@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zipfile import ZipFile
 
-import httpx
 import pytest
 from PIL import Image
 
@@ -33,25 +32,9 @@ async def campaigns(open_board: OpenBoard) -> None:
         )
 
 
-async def link(open_board: OpenBoard, **wanted: Any) -> dict[str, Any]:
-    made = await open_board.admin.post(
-        "/api/v1/links", json={"campaign": "spring", "name": "Mara", **wanted}
-    )
-    assert made.status_code == 201, made.text
-    return dict(made.json())
-
-
-async def guest(open_board: OpenBoard, address: str) -> httpx.AsyncClient:
-    browser = await open_board.client(headers={"origin": open_board.origin, "accept": "text/html"})
-    entered = await open_board.press(browser, address)
-    assert entered.status_code == 303, entered.text
-    assert entered.headers["location"] == "/c/spring/videos"
-    return browser
-
-
 async def test_a_link_opens_more_than_once_until_it_is_ended(open_board: OpenBoard) -> None:
-    made = await link(open_board, rights=["decide"])
-    _, mara = [await guest(open_board, made["address"]) for _ in range(2)]
+    made = await open_board.link("decide")
+    _, mara = [await open_board.guest(made["address"]) for _ in range(2)]
     (listed,) = (await open_board.admin.get("/api/v1/links?campaign=spring")).json()["links"]
     assert (listed["name"], listed["rights"]) == ("Mara", ["decide", "see"])
     assert "address" not in listed
@@ -76,8 +59,8 @@ VIDEOS = "/c/spring/videos"
 @pytest.mark.parametrize("rights", [["see"], ["decide", "download"]])
 async def test_a_guest_sees_nothing_internal(rights: list[str], open_board: OpenBoard) -> None:
     await reviewed_by_rita(open_board)
-    wanted = {"rights": rights, "all_videos": True}
-    mara = await guest(open_board, (await link(open_board, **wanted))["address"])
+    made = await open_board.link(*rights, all_videos=True)
+    mara = await open_board.guest(made["address"])
 
     pages = [(await mara.get(f"{VIDEOS}{more}")).text for more in ("", "?open=row-1")]
     pages += [(await mara.get(f"{VIDEOS}?open=row-1", headers={"hx-request": "1"})).text]
@@ -92,8 +75,7 @@ async def test_a_guest_sees_nothing_internal(rights: list[str], open_board: Open
 async def test_a_guest_sees_what_the_team_keeps_and_no_other_video(open_board: OpenBoard) -> None:
     """By no address: neither page nor file nor verdict nor ZIP."""
     await reviewed_by_rita(open_board)
-    wanted = {"rights": ["decide", "download"]}
-    mara = await guest(open_board, (await link(open_board, **wanted))["address"])
+    mara = await open_board.guest((await open_board.link("decide", "download"))["address"])
     json = {"accept": "application/json"}
 
     for page in ("", "?review=reject", "?review=none", "?row=row-1"):
@@ -119,8 +101,8 @@ async def test_a_guest_sees_what_the_team_keeps_and_no_other_video(open_board: O
 
 async def test_what_a_client_says_stands_beside_what_the_team_says(open_board: OpenBoard) -> None:
     await reviewed_by_rita(open_board)
-    made = await link(open_board, rights=["decide"])
-    mara = await guest(open_board, made["address"])
+    made = await open_board.link("decide")
+    mara = await open_board.guest(made["address"])
 
     asked = {"take": 1, "verdict": "reject", "reason": "brand", "note": "0:01 the old logo"}
     answer = await mara.post(REVIEW.format("row-2"), json=asked)
@@ -154,7 +136,7 @@ async def test_the_second_guest_learns_what_the_first_decided_and_not_why(
 ) -> None:
     await reviewed_by_rita(open_board)
     first, second = [
-        await guest(open_board, (await link(open_board, name=name, rights=["decide"]))["address"])
+        await open_board.guest((await open_board.link("decide", name=name))["address"])
         for name in ("Mara", "Noor")
     ]
     json = {"accept": "application/json"}
@@ -172,7 +154,7 @@ async def test_the_second_guest_learns_what_the_first_decided_and_not_why(
 
 
 async def test_who_decides_says_who_they_are(open_board: OpenBoard) -> None:
-    made = await link(open_board, rights=["decide"])
+    made = await open_board.link("decide")
     browser = await open_board.client(headers={"origin": open_board.origin, "accept": "text/html"})
     door = await browser.get(made["address"])
     code = made["address"].partition("code=")[2]
@@ -184,14 +166,14 @@ async def test_who_decides_says_who_they_are(open_board: OpenBoard) -> None:
         assert code in refused.text
 
     assert 'name="called" required' in door.text
-    assert (await guest(open_board, made["address"])) is not None
+    await open_board.guest(made["address"])
 
 
 async def test_a_link_says_until_when_to_decide(open_board: OpenBoard) -> None:
     await reviewed_by_rita(open_board)
     day = datetime.fromtimestamp(time.time() + 3 * 86400, UTC).date()
-    made = await link(open_board, rights=["decide"], due=f"{day}")
-    mara = await guest(open_board, made["address"])
+    made = await open_board.link("decide", due=f"{day}")
+    mara = await open_board.guest(made["address"])
 
     assert made["due_at"].startswith(f"{day + timedelta(days=1)}T00:00:00")
     assert "Please decide by <time" in (await mara.get(VIDEOS)).text
@@ -204,9 +186,9 @@ async def test_a_link_says_until_when_to_decide(open_board: OpenBoard) -> None:
 async def test_the_team_is_told_a_day_before_who_has_not_decided(open_board: OpenBoard) -> None:
     await reviewed_by_rita(open_board)
     day = datetime.fromtimestamp(time.time() + 86400, UTC).date()
-    made = await link(open_board, rights=["decide"], due=f"{day}")
-    await link(open_board, name="Only looks", due=f"{day}")
-    mara = await guest(open_board, made["address"])
+    made = await open_board.link("decide", due=f"{day}")
+    await open_board.link(name="Only looks", due=f"{day}")
+    mara = await open_board.guest(made["address"])
     due = datetime.fromisoformat(made["due_at"]).timestamp()
     sent = []
     with mailbox() as box:
@@ -223,7 +205,7 @@ async def test_the_team_is_told_a_day_before_who_has_not_decided(open_board: Ope
 
     # Who has decided is left alone.
     await mara.post(REVIEW.format("row-2"), json={"take": 1, "verdict": "keep"})
-    await link(open_board, name="Mia", rights=["decide"], due=f"{day}")
+    await open_board.link("decide", name="Mia", due=f"{day}")
     with mailbox() as box:
         given = {"name": "Other", "address": box.address("other@example.com")}
         await browser.post("/settings/notices", data=given)
@@ -234,9 +216,9 @@ async def test_the_team_is_told_a_day_before_who_has_not_decided(open_board: Ope
 async def test_a_link_for_some_rows_shows_no_others(open_board: OpenBoard) -> None:
     """Whatever else a guest's address asks for: both must hold."""
     await with_videos(open_board.ledger, 4)
-    made = await link(open_board, select="row-2, row-3,!tag:x", all_videos=True)
+    made = await open_board.link(select="row-2, row-3,!tag:x", all_videos=True)
     assert made["selection"] == "row-2|row-3,!tag:x"
-    mara = await guest(open_board, made["address"])
+    mara = await open_board.guest(made["address"])
     seen = {"": [2, 3], "?row=row-1": [], "?row=row-1&row=row-2": [2], "?q=row-2": [2],
             "?q=part+3": [3], "?q=copper": [], "?tag=y": []}  # fmt: skip
     for asked, rows in seen.items():
@@ -245,8 +227,8 @@ async def test_a_link_for_some_rows_shows_no_others(open_board: OpenBoard) -> No
     assert (await mara.get("/api/v1/videos/spring/row-1/1.jpg")).status_code == 404
     menus = []
     for rows in ("row-2,row-3", "row-1,row-2"):
-        made = await link(open_board, select=rows, all_videos=True)
-        page = await (await guest(open_board, made["address"])).get(VIDEOS)
+        made = await open_board.link(select=rows, all_videos=True)
+        page = await (await open_board.guest(made["address"])).get(VIDEOS)
         menus.append('aria-label="Language"' in page.text)
     assert menus == [True, False], "a menu offers only what the link shows"
     people = (await (await open_board.form("admin")).get("/people?select=row-4")).text
@@ -273,8 +255,8 @@ async def test_a_link_shows_its_clients_logo_to_its_guest_alone(open_board: Open
     page = await admin.post("/people/links", data=form, files={"logo": ("l.jpg", drawn.getvalue())})
     address = re.search(r"http://[^<\"]+/login\?code=[^<\"]+", page.text)
     assert (page.status_code, bool(address)) == (201, True), page.text
-    acme = await guest(open_board, address[0])
-    other = await guest(open_board, (await link(open_board))["address"])
+    acme = await open_board.guest(address[0])
+    other = await open_board.guest((await open_board.link())["address"])
 
     at = re.search(
         r'src="(/c/spring/videos/logo-\d+\.png)" alt="Acme"', (await acme.get(VIDEOS)).text

@@ -340,16 +340,6 @@ async def test_a_budget_too_small_is_given_with_the_approval(board: OpenBoard, n
     assert (found.budget, found.charged) == (45, 45)
 
 
-async def test_a_plan_of_the_sandbox_is_none_elsewhere(
-    tmp_path: Path, service: Sandbox, name: str
-) -> None:
-    async with board_at(tmp_path, environ=service.environ, sandbox=True) as board:
-        plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(1))
-    async with board_at(tmp_path, environ=service.environ) as board:
-        answer = await board.admin.post(f"{API}/plans/{plan['plan']}/approve")
-        assert (answer.status_code, "--sandbox" in answer.json()["detail"]) == (409, True)
-
-
 @pytest.mark.merge
 async def test_an_expired_plan_is_quoted_again(tmp_path: Path, service: Sandbox, name: str) -> None:
     environ = {**service.environ, "CALLSHEET_QUOTE_AGE": "1s"}
@@ -423,28 +413,6 @@ async def test_a_kept_video_is_not_taken_again_by_a_bulk_act(board: OpenBoard, n
     assert answer.status_code == 409, answer.text
     even = await board.reviewer.post(path, json={"rows": ["r001"], "even_kept": True})
     assert even.status_code == 202
-
-
-@pytest.mark.merge
-async def test_what_was_approved_and_has_not_begun_is_cancelled_with_the_rest(
-    board: OpenBoard, service: Sandbox, name: str
-) -> None:
-    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
-    run = await approved(board.admin, plan)
-    answer = await board.approver.post(f"{API}/campaigns/{name}/cancel", json={})
-    assert (answer.status_code, answer.json()["asked"]) == (202, 2)
-    over = await ended(board.viewer, run)
-    assert (over["exit"], over["words"]) == (4, "cancelled by Ann before its run began")
-    # Its process may have been on its way already.
-    await asyncio.sleep(3)
-    answer = await board.admin.post(f"{API}/runs/{run}/carry-on")
-    assert answer.status_code == 202
-    assert (await ended(board.viewer, run))["exit"] == 4
-    assert set((await states(board, name)).values()) == {"cancelled"}
-    page = (await (await board.form("approver")).get(f"/c/{name}")).text
-    assert "ended early" not in page, "there is nothing to resume"
-    again = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
-    assert (again["counts"], again["total"]) == ({"person": 2}, 0)
 
 
 @pytest.mark.merge

@@ -5,12 +5,10 @@ PICTURES=FOLDER python -m pytest tests/board/test_producers_afternoon.py     tak
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from zipfile import ZipFile
 
 import openpyxl
 import pytest
@@ -75,11 +73,9 @@ async def test_a_workbook_becomes_videos_that_a_client_approves(
         await name_headers(page)
         await correct_cells(page)
         await choose_languages(page)
-        await download_sheet(page)
         await approve(page)
         await review(page)
         await retake(page)
-        await download_videos(page)
         await client.goto(await make_link(page))
         await decide(client)
         await page.goto("/c/spring/videos?client=reject")
@@ -159,17 +155,6 @@ async def choose_languages(page: Page) -> None:
     await look(page, "5-done")
 
 
-async def download_sheet(page: Page) -> None:
-    """Take the corrected sheet along."""
-    async with page.expect_download() as coming:
-        await page.get_by_role("link", name="Download the corrected sheet").click()
-    file = await (await coming.value).path()
-    table = [*csv.reader(file.read_text("utf-8-sig").splitlines())]
-    assert table[0] == [*HEADERS[:4], "matrix.aspect_ratio", "matrix.language", *HEADERS[6:]]
-    assert [line[0] for line in table[1:]] == [f"AH-{n}" for n in range(1, 25)]
-    assert {(line[4], line[5]) for line in table[1:]} == {("9:16|1:1", "de|en|es")}
-
-
 async def approve(page: Page) -> None:
     """See the price of every row, approve it, and watch until all videos are there."""
     await page.get_by_role("button", name="Show the price").click()
@@ -215,17 +200,6 @@ async def retake(page: Page) -> None:
     await expect(page.locator(f"#video-{FIRST}")).to_contain_text("kept")
     await page.goto("/c/spring/report")
     await look(page, "10-report")
-
-
-async def download_videos(page: Page) -> None:
-    """Take all German videos along in one ZIP."""
-    await page.goto("/c/spring/videos?language=de")
-    async with page.expect_download() as coming:
-        await page.get_by_role("link", name="Download ZIP").click()
-    with ZipFile(await (await coming.value).path()) as archive:
-        names = archive.namelist()
-    assert sum(name.endswith(".mp4") for name in names) == 48
-    assert not [name for name in names if "-en" in name]
 
 
 async def make_link(page: Page) -> str:

@@ -141,11 +141,8 @@ async def test_a_link_ended_meanwhile_decides_nothing(
     open_board: OpenBoard, tmp_path: Path
 ) -> None:
     await with_videos(open_board.ledger, 1)
-    wanted = {"campaign": "spring", "name": "Mara", "rights": ["decide"], "all_videos": True}
-    made = (await open_board.admin.post(f"{API}/links", json=wanted)).json()
-    browser = await open_board.client(headers={"origin": open_board.origin})
-    await open_board.press(browser, made["address"])
-    (cookie,) = browser.cookies.jar
+    made = await open_board.link("decide", all_videos=True)
+    (cookie,) = (await open_board.guest(made["address"])).cookies.jar
     headers = {"cookie": f"{cookie.name}={cookie.value}", "origin": open_board.origin,
                "content-type": "application/json"}  # fmt: skip
     path = f"{API}/campaigns/spring/rows/row-1/review"

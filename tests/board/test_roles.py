@@ -175,9 +175,7 @@ async def clients(open_board: OpenBoard) -> dict[str, httpx.AsyncClient]:
     found = {role: open_board.clients[role] for role in ORDER}
     found["nobody"] = await open_board.client(headers=ours)
     for rights in ("see", "see+decide", "see+download"):
-        wanted = {"campaign": "spring", "name": "Mara", "rights": rights.split("+")}
-        wanted["all_videos"] = True
-        made = (await open_board.admin.post(f"{API}/links", json=wanted)).json()
+        made = await open_board.link(*rights.split("+"), all_videos=True)
         found[rights] = await open_board.client(headers=ours)
         await open_board.press(found[rights], made["address"], accept="*/*")
     return found

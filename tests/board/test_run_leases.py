@@ -38,9 +38,7 @@ service = sandbox_fixture("--render", "instant", "--time-scale", "60")
 
 async def have(ledger: Ledger, run: str, place: str, *, seconds: float = 3600.0) -> RunRow:
     """Have a place at work on a run."""
-    found = await ledger.write(claim_run, run_id=run, place=place, at=0.0, seconds=seconds)
-    assert found is not None
-    return found
+    return await ledger.write(claim_run, run_id=run, place=place, at=0.0, seconds=seconds)
 
 
 def paid(service: Sandbox) -> int:

@@ -202,7 +202,6 @@ async def test_a_large_sheet_is_read_with_the_same_result(open_board: OpenBoard,
     seen = await hand_in(open_board.admin, name, content)
     assert (seen["rows"], seen["problems"], seen["actions"]) == (3000, [], {"make": 3000})
     kept = await open_board.ledger.read(find_sheet, sheet_id=seen["sheet"])
-    assert kept is not None
     board = open_board.board
     found = await board.reader.find(board.settings, kept, SheetOptions(), person=None)
     assert found.good() == parse_sheet(content, name=name, address=kept.place)

@@ -49,7 +49,6 @@ async def delivered(opened: OpenBoard, *files: Delivered, **pictures: StoredPict
     """Give campaign spring one row with those files, and its board people to see it."""
     stage = await Stage.set(opened.ledger, wanted(1))
     ready = await stage.ready("row-1")
-    assert ready.take is not None
     await stage.write(deliver, ready, ready.take, files=files, at=NOW)
     if pictures:
         findings = VideoFindings(checks={"black": "ok"}, pictures=pictures)

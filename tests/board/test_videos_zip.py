@@ -78,10 +78,7 @@ async def test_what_cannot_be_meant_is_refused(open_board: OpenBoard, videos: No
 async def test_a_link_needs_the_right_and_shows_nothing_internal(
     open_board: OpenBoard, videos: None, rights: list[str], status: int
 ) -> None:
-    wanted = {"campaign": "spring", "name": "Mara", "rights": rights}
-    made = (await open_board.admin.post("/api/v1/links", json=wanted)).json()
-    mara = await open_board.client(headers={"origin": open_board.origin, "accept": "text/html"})
-    await open_board.press(mara, made["address"])
+    mara = await open_board.guest((await open_board.link(*rights))["address"])
 
     answer = await mara.get("/campaigns/spring/videos.zip?client=none")
 

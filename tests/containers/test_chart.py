@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,6 @@ from tests.containers.chart import (
     with_prefects_chart,
 )
 from tests.containers.named import check_command, unknown_variables
-from tests.programs import ROOT
 
 pytestmark = pytest.mark.merge
 
@@ -228,48 +226,6 @@ def annotations_of(documents: dict[str, Any], name: str) -> dict[str, str]:
     return dict(metadata.get("annotations", {}))
 
 
-def test_the_board_answers_prometheus_where_there_is_no_receiver() -> None:
-    made = render(WITHOUT_RECEIVER)
-    service, monitor = of_kind(made, "Service")["metrics"], of_kind(made, "ServiceMonitor")
-
-    assert service["spec"]["selector"]["app.kubernetes.io/component"] == "board"
-    assert service["spec"]["ports"][0]["targetPort"] == "http"
-    (endpoint,) = monitor["metrics"]["spec"]["endpoints"]
-    assert endpoint["authorization"] == {"credentials": {"name": "viewer", "key": "token"}}
-    assert endpoint["relabelings"][0]["replacement"] == "videos/spring"
-    values, _ = CASES["open metrics without the receiver"]
-    assert annotations_of(render(values), "board")["prometheus.io/port"] == "8788"
-    assert annotations_of(render(LEAST), "board") == {}
-
-
-def test_the_network_policy_opens_otlp_only_where_it_is_used() -> None:
-    def out(values: dict[str, Any]) -> dict[int, list[Any]]:
-        rules = of_kind(render(values), "NetworkPolicy")[""]["spec"]["egress"]
-        return {
-            port["port"]: rule.get("to", []) for rule in rules for port in rule.get("ports", [])
-        }
-
-    collector = {"podSelector": {"matchLabels": {"app": "collector"}}}
-    narrow = {"otlp": {"port": 4319, "to": [collector]}}
-    assert set(out(LEAST)) == {53, 443, 5432, 4200}
-    assert set(out(MOST)) == {53, 443, 5432, 4200, 4318}
-    assert out({**MOST, "networkPolicy": narrow})[4319] == [collector]
-
-
-def test_pods_of_a_component_are_spread_over_nodes_and_zones() -> None:
-    both = {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}
-    one_key = set(MOST["spread"]["keys"])
-    for values, keys in ((LEAST, both), (MOST, one_key), (WITHOUT_RECEIVER, set())):
-        for one in of_kind(render(values), "Deployment").values():
-            template = one["spec"]["template"]
-            spread = template["spec"].get("topologySpreadConstraints", [])
-            assert {each["topologyKey"] for each in spread} == keys
-            for each in spread:
-                wanted = each["labelSelector"]["matchLabels"]
-                assert wanted == one["spec"]["selector"]["matchLabels"]
-                assert wanted.items() <= template["metadata"]["labels"].items()
-
-
 def test_nightly_runs_are_cron_jobs_with_their_own_terms() -> None:
     jobs = of_kind(render(MOST), "CronJob")
     spring = jobs["nightly-spring"]["spec"]
@@ -323,19 +279,6 @@ def test_prefects_own_chart_comes_along_where_it_is_wanted(tmp_path: Path) -> No
     assert "service.yaml" not in without
     environ = {one["name"]: one["value"] for one in pods(made)["worker"]["containers"][0]["env"]}
     assert environ["PREFECT_API_URL"] == "http://prefect-server.videos.svc:4200/api"
-
-
-def test_prefects_server_records_as_prefect_toml_says() -> None:
-    said = tomllib.loads((ROOT / "prefect.toml").read_text())["server"]
-    values = YAML(typ="safe").load(CHART / "values.yaml")
-    given = {one["name"]: one["value"] for one in values["prefect"]["server"]["env"]}
-    recorder = said["services"]["task_run_recorder"]
-
-    start = "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_"
-    assert given == {
-        "PREFECT_SERVER_ANALYTICS_ENABLED": str(said["analytics_enabled"]).lower(),
-        **{start + name.upper(): str(value) for name, value in recorder.items()},
-    }
 
 
 def test_helm_finds_nothing_wrong(tmp_path: Path) -> None:

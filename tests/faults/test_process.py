@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from tests.faults.production import A_WHILE, Production
+from tests.faults.production import Production
 from tests.programs import Desk, sandbox, simple_sheet
 
 pytestmark = pytest.mark.merge
@@ -53,15 +53,6 @@ def test_a_sheet_edited_after_a_kill_does_not_change_what_was_sent(production: P
     assert production.run().status == 0
     assert production.row()["take"] == 2
     assert production.count("reserve") == production.count("charge") == 2
-
-
-def test_a_clock_that_jumps_between_runs_costs_nothing(production: Production) -> None:
-    production.asks_for(2)
-    production.service.plan_fault(on="create", do="drop-after")
-    assert production.run("--max-wait", A_WHILE).status == 5
-    # Ours went back an hour: what is remembered is younger than it should be.
-    production.time_passes(-3600)
-    production.ends_well()
 
 
 def test_a_run_that_is_frozen_goes_on_where_it_was(production: Production) -> None:

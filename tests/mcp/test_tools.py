@@ -88,18 +88,6 @@ async def test_an_argument_that_no_tool_has_is_refused(desk: OpenDesk, mode: str
     assert desk.asked == []
 
 
-async def test_an_agent_tries_a_part_first(desk: OpenDesk) -> None:
-    async with desk.client() as client:
-        one = await call(client, "plan", sheet=sheet_of(3), campaign="one", first=1)
-        canary = await call(client, "plan", sheet=sheet_of(3), campaign="canary", canary="yes")
-        none = await refused(client, "plan", sheet=sheet_of(3), campaign="none", first=0)
-
-    assert (one["credits"], one["counts"]) == (ROW, {"make": 1})
-    assert (canary["credits"], canary["counts"]) == (ROW, {"make": 1, "wait": 2})
-    assert "first" in none["refusal"]
-    assert "nothing was charged" in none["refusal"]
-
-
 @pytest.mark.merge
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_yes_in_the_client_pays_once(desk: OpenDesk, service: Sandbox, mode: str) -> None:

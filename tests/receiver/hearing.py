@@ -1,4 +1,4 @@
-"""A receiver at work in a thread of its own, what it wrote down, and clients: bytes onto a socket."""
+"""A receiver at work in a thread of its own, what it wrote down, and clients of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a delivery: a hint, once, whatever is said around it; without a true signature none."""
+"""What becomes of a delivery: a hint, once, whatever is said around it; unsigned nothing."""
 
 from __future__ import annotations
 

@@ -65,7 +65,6 @@ def test_the_ports_are_its_own_also_while_parts_are_started_again(desk: Desk) ->
         ready = up.ready()
         for part in ("board", "receiver"):
             address = urlsplit(ready[part])
-            assert address.port is not None
             page, before = f"{ready[part]}{PAGES[part]}", up.part(part)
             process = psutil.Process(before.pid)
 

@@ -1,4 +1,4 @@
-"""What is up is told by a lock, and what parts say by their logs; systemd is told when all is up."""
+"""What is up is told by a lock, what parts say by their logs; systemd is told when all is up."""
 
 from __future__ import annotations
 
