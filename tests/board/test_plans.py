@@ -48,16 +48,11 @@ async def states(board: OpenBoard, campaign: str) -> dict[str, str]:
     return {row.row: row.state for row in rows}
 
 
-def charged(service: Sandbox, keys: list[str]) -> int:
-    """Return how many charges there were under these keys, by the service's own log."""
-    return sum(service.charged(keys).values())
-
-
-async def keys(board: OpenBoard, campaign: str) -> list[str]:
-    """Return the keys of all takes of a campaign."""
+async def paid(board: OpenBoard, service: Sandbox, campaign: str) -> int:
+    """Return how many takes of a campaign were charged, by the service's own log."""
     found = await board.ledger.read(find_campaign, name=campaign)
     takes = await board.ledger.read(takes_of, campaign_id=found.id)
-    return [take.key for _, take in takes if take.key]
+    return sum(service.charged([take.key for _, take in takes if take.key]).values())
 
 
 @pytest.mark.merge
@@ -88,7 +83,7 @@ async def test_a_sheet_becomes_videos_once(board: OpenBoard, service: Sandbox, n
     logs = [*(board.board.folder / "runs").glob("*.log")]
     assert [log.stat().st_mode & 0o777 for log in logs] == [0o600]
     assert set((await states(board, name)).values()) == {"delivered"}
-    assert charged(service, await keys(board, name)) == 3
+    assert await paid(board, service, name) == 3
     again = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3))
     assert (again["counts"], again["total"]) == ({"none": 3}, 0)
     assert again["budget"] == 100
@@ -227,7 +222,7 @@ async def test_two_who_approve_have_one_run(board: OpenBoard, service: Sandbox, 
     assert [answer.status_code for answer in answers] == [202] * 6
     assert len({answer.json()["run"] for answer in answers}) == 1
     await ended(board.viewer, answers[0].json()["run"])
-    assert charged(service, await keys(board, name)) == 2
+    assert await paid(board, service, name) == 2
     found = (await board.viewer.get(f"{API}/plans/{plan['plan']}")).json()
     assert (found["state"], found["run"]) == ("approved", answers[0].json()["run"])
     assert (await board.approver.post(path)).json() == answers[0].json()
@@ -269,7 +264,7 @@ async def test_who_approves_what_has_been_made_meanwhile_is_answered_with_its_ru
         assert (answer.status_code, answer.json()) == (202, first)
         plans = await board.ledger.read(plans_of, campaign=name, limit=9)
         assert [one.id for one in plans] == [plan["plan"]]
-        assert charged(service, await keys(board, name)) == 2
+        assert await paid(board, service, name) == 2
 
 
 @pytest.mark.merge
@@ -288,7 +283,7 @@ async def test_a_run_that_is_resumed_does_not_go_back_to_its_sheet_once_another_
 
     assert (over["exit"], over["words"]) == (0, None)
     assert set((await states(board, name)).values()) == {"delivered"}
-    assert charged(service, await keys(board, name)) == 3
+    assert await paid(board, service, name) == 3
 
 
 @pytest.mark.merge
@@ -305,7 +300,7 @@ async def test_a_plan_overtaken_leads_to_a_new_one(
     assert (old["state"], old["replaced_by"]) == ("void", new["plan"])
     again = await board.admin.post(f"{API}/plans/{other['plan']}/approve")
     assert (again.status_code, again.json()["plan"]) == (409, new["plan"])
-    assert charged(service, await keys(board, name)) == 2
+    assert await paid(board, service, name) == 2
 
 
 async def test_risen_prices_spend_nothing(board: OpenBoard, service: Sandbox, name: str) -> None:
@@ -366,10 +361,10 @@ async def test_other_takes_are_priced_and_made(
     assert [line["action"] for line in plan["rows"]] == ["retake", "retake"]
     over = await ended(board.viewer, await approved(board.approver, plan))
     assert over["exit"] == 0
-    assert charged(service, await keys(board, name)) == 5
+    assert await paid(board, service, name) == 5
     again = await board.approver.post(f"{API}/plans/{plan['plan']}/approve")
     assert again.json()["run"] == over["id"]
-    assert charged(service, await keys(board, name)) == 5
+    assert await paid(board, service, name) == 5
 
 
 @pytest.mark.merge
@@ -385,10 +380,10 @@ async def test_rows_of_a_campaign_that_was_cancelled_since_are_asked_for_again(
 
     assert answer.status_code == 409, answer.text
     assert f"campaign {name} was cancelled meanwhile" in answer.json()["detail"]
-    assert charged(service, await keys(board, name)) == 1
+    assert await paid(board, service, name) == 1
     new = await priced(board.viewer, answer.json()["plan"])
     assert (await ended(board.viewer, await approved(board.admin, new)))["exit"] == 0
-    assert charged(service, await keys(board, name)) == 2
+    assert await paid(board, service, name) == 2
 
 
 @pytest.mark.merge
@@ -438,7 +433,7 @@ async def test_a_changed_sheet_of_the_inbox_is_planned_anew(
         sheet.write_text(simple_sheet(1))
         assert (await ended(board.viewer, run))["exit"] == 0
         assert set((await states(board, name)).values()) == {"delivered"}
-        assert charged(service, await keys(board, name)) == 3
+        assert await paid(board, service, name) == 3
 
 
 async def test_the_checked_rows_are_planned_alone(board: OpenBoard, name: str) -> None:
@@ -515,7 +510,7 @@ async def test_videos_that_exist_are_adopted(board: OpenBoard, service: Sandbox,
     assert "Adopt 1 video for 0 credits" in page.text
     assert (await ended(board.viewer, await approved(board.admin, plan)))["exit"] == 0
     assert await states(board, name) == {"r001": "delivered", "r002": "planned", "r003": "held"}
-    assert charged(service, await keys(board, name)) == 0
+    assert await paid(board, service, name) == 0
 
 
 @pytest.mark.merge
