@@ -49,6 +49,18 @@ def address(page: httpx.Response, end: str) -> str:
     return re.findall(rf'"(/new/[^"/]+/{end})"', page.text)[0]
 
 
+async def correct(
+    who: httpx.AsyncClient, page: httpx.Response, sent: dict[str, str]
+) -> httpx.Response:
+    """Send the new texts of cells."""
+    return await who.post(address(page, "cells"), data=sent, files={"x": ("", b"")})
+
+
+async def table(who: httpx.AsyncClient, page: httpx.Response) -> list[list[str]]:
+    file = await who.get(address(page, "file"))
+    return [*csv.reader(file.content.decode("utf-8-sig").splitlines())]
+
+
 @pytest.mark.merge
 async def test_a_workbook_is_corrected_downloaded_and_planned(open_board: OpenBoard) -> None:
     browser = await open_board.form("reviewer")
@@ -62,23 +74,22 @@ async def test_a_workbook_is_corrected_downloaded_and_planned(open_board: OpenBo
     assert set(named) == {"9:17", "16:10"}
 
     some = {named["9:17"]: "9:16", named["16:10"]: "16:10", "budget": "120"}
-    second = await browser.post(address(first, "cells"), data=some, files={"x": ("", b"")})
+    second = await correct(browser, first, some)
     assert second.status_code == 422
     left = fields(second)
     assert set(left) == {"16:10"}
     rest = {left["16:10"]: "16:9", "budget": "120"}
-    third = await browser.post(address(second, "cells"), data=rest, files={"x": ("", b"")})
+    third = await correct(browser, second, rest)
 
     assert third.status_code == 200
     assert "No problem is left in spring.csv" in third.text
-    file = await browser.get(address(third, "file"))
-    assert "spring.csv" in file.headers["content-disposition"]
-    lines = [*csv.reader(file.content.decode("utf-8-sig").splitlines())]
-    assert lines[1:] == [["a", "Hello", "9:16", "8"], ["b", "Hello there", "16:9", "8"]]
+    assert (await table(browser, third))[1:] == [
+        ["a", "Hello", "9:16", "8"],
+        ["b", "Hello there", "16:9", "8"],
+    ]
     kept = re.findall(r'name="kept" value="([^"]+)"', third.text)[0]
-    plan = await browser.post(
-        "/new", data={"kept": kept, "budget": "120"}, files={"sheet": ("", b"")}
-    )
+    asked = {"kept": kept, "budget": "120"}
+    plan = await browser.post("/new", data=asked, files={"sheet": ("", b"")})
     assert plan.url.path.startswith("/plans/")
 
 
@@ -88,15 +99,17 @@ async def test_a_csv_is_corrected_as_a_csv(open_board: OpenBoard) -> None:
     sheet = b"id,script,aspect_ratio,x_a,x_b,x_c\na,Hi,9:17," + cells + b"\n"
     first = await upload(browser, "s.csv", sheet)
 
-    done = await browser.post(
-        address(first, "cells"), data={fields(first)["9:17"]: "9:16"}, files={"x": ("", b"")}
-    )
+    done = await correct(browser, first, {fields(first)["9:17"]: "9:16"})
 
-    assert done.status_code == 200
-    file = await browser.get(address(done, "file"))
     # Nothing of it runs in a spreadsheet.
-    told = next(csv.reader(file.text.splitlines()[1:]))
-    assert told == ["a", "Hi", "9:16", "'=HYPERLINK(A1)", "-5", "'@SUM(A1)"]
+    assert (await table(browser, done))[1] == [
+        "a",
+        "Hi",
+        "9:16",
+        "'=HYPERLINK(A1)",
+        "-5",
+        "'@SUM(A1)",
+    ]
     # Numbers that no problem has, of whatever length, are no cell of it.
     path, long = address(first, "cells"), "cell-" + "9" * 5000
     for name in (long, long[:4000], "cell-99999999999"):
@@ -109,16 +122,13 @@ async def test_a_csv_is_corrected_as_a_csv(open_board: OpenBoard) -> None:
 async def test_what_cannot_be_corrected_says_so_and_a_viewer_cannot(open_board: OpenBoard) -> None:
     browser = await open_board.form("reviewer")
     first = await upload(browser, "s.csv", b"id,script,aspect_ratio\na,Hello,9:17\n")
-    path = address(first, "cells")
 
-    same = await browser.post(path, data={"cell-0": "9:17"}, files={"x": ("", b"")})
-    assert same.status_code == 422
-    assert "No cell was changed" in same.text
+    same = await correct(browser, first, {"cell-0": "9:17"})
+    assert (same.status_code, "No cell was changed" in same.text) == (422, True)
     gone = await browser.post("/new/nothing/cells", data={"cell-0": "9:16"}, files={"x": ("", b"")})
     assert gone.status_code == 404
     viewer = await open_board.form("viewer")
-    tried = await viewer.post(path, data={"cell-0": "9:16"}, files={"x": ("", b"")})
-    assert tried.status_code == 403
+    assert (await correct(viewer, first, {"cell-0": "9:16"})).status_code == 403
     assert (await viewer.get(address(first, "file"))).status_code == 403
 
 
@@ -154,11 +164,10 @@ async def test_every_problem_is_fixed_where_it_is_told(open_board: OpenBoard, ki
     twin = next(name for name, value in texts.items() if value == "AH-019")
     sent = {whole: "9:16", empty: "Sieben", twin: "AH-020"}
 
-    done = await browser.post(address(first, "cells"), data=sent, files={"x": ("", b"")})
+    done = await correct(browser, first, sent)
 
     assert done.status_code == 200, re.findall('<li><span class="where">.*', done.text)
-    file = (await browser.get(address(done, "file"))).content
-    lines = [*csv.reader(file.decode("utf-8-sig").splitlines())]
+    lines = await table(browser, done)
     assert {line[6] for line in lines[1:]} == {"9:16"}
     assert (lines[7][4], lines[20][0]) == ("Sieben", "AH-020")
 
@@ -176,11 +185,10 @@ async def test_one_text_corrects_thousands_of_cells(open_board: OpenBoard) -> No
     seconds = next(name for name, value in texts.items() if value == "soon")
     one = next(name for name, value in texts.items() if value == "9:18" and name[:4] == "cell")
     sent = {**texts, whole: "9:16", seconds: "8", one: "1:1"}
-    done = await browser.post(address(first, "cells"), data=sent, files={"x": ("", b"")})
+    done = await correct(browser, first, sent)
 
     assert done.status_code == 200, done.text[:2000]
-    file = (await browser.get(address(done, "file"))).content
-    lines = [*csv.reader(file.decode("utf-8-sig").splitlines())][1:]
+    lines = (await table(browser, done))[1:]
     assert [line[2] for line in lines].count("9:16") == 1499
     assert {line[3] for line in lines} == {"8"}
 
@@ -197,11 +205,6 @@ async def send(
     form = {"chosen": counted[0] if counted else "", **dict.fromkeys(checked, "yes"), **typed}
     path = address(page, "all-rows") + to.removeprefix("all-rows")
     return await who.post(path, data=form, files={"x": ("", b"")})
-
-
-async def table(who: httpx.AsyncClient, page: httpx.Response) -> list[list[str]]:
-    file = await who.get(address(page, "file"))
-    return [*csv.reader(file.content.decode("utf-8-sig").splitlines())]
 
 
 @pytest.fixture
