@@ -19,7 +19,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -88,9 +87,7 @@ class OpenBoard:
 
     async def person(self, role: str) -> Person:
         """Return the person of a role, as the ledger has them."""
-        found = await self.ledger.read(find_person, name=NAMES[role])
-        assert found is not None
-        return found
+        return await self.ledger.read(find_person, name=NAMES[role])
 
     async def client(self, **how: Any) -> httpx.AsyncClient:
         """Return another client of the board, without a token of its own."""
@@ -114,6 +111,22 @@ class OpenBoard:
         sent = {"origin": self.origin, "accept": "text/html", **headers}
         code = {"token": address.partition("code=")[2], "called": "Mia"}
         return await browser.post("/login", data=code, headers=sent)
+
+    async def link(self, *rights: str, **wanted: Any) -> dict[str, Any]:
+        """Make a link to campaign spring for Mara."""
+        asked = {"campaign": "spring", "name": "Mara", **wanted}
+        made = await self.admin.post(
+            "/api/v1/links", json=asked | {"rights": rights} if rights else asked
+        )
+        assert made.status_code == 201, made.text
+        return dict(made.json())
+
+    async def guest(self, address: str) -> httpx.AsyncClient:
+        """Return the browser of a guest who came in by a link."""
+        browser = await self.client(headers={"origin": self.origin, "accept": "text/html"})
+        entered = await self.press(browser, address)
+        assert entered.headers["location"] == "/c/spring/videos"
+        return browser
 
     async def logged_in(self, browser: Browser, role: str, **how: Any) -> BrowserContext:
         """Return a context of a browser in which a person of this role is logged in."""
@@ -167,14 +180,8 @@ def forked_run(run_id: str, written: IO[bytes]) -> Any:
     """Start the process of a run as a fork: a board's `begin`, where it is not what is tested."""
     file = written.fileno()
     started = launcher("board-run").start(
-        [run_id],
-        cwd=Path.cwd(),
-        stdin=subprocess.PIPE,
-        stdout=file,
-        stderr=file,
-        new_session=True,
+        [run_id], cwd=Path.cwd(), stdin=subprocess.PIPE, stdout=file, stderr=file, new_session=True
     )
-    assert isinstance(started.stdin, TextIOWrapper)
     # It is told its settings in bytes.
     return _OfBytes(started, started.stdin.detach())
 

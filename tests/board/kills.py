@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,29 +84,22 @@ class Trial:
     findings: Sequence[str]
 
 
-async def kill_run(folder: Path, service: Sandbox, name: str, kill: Kill) -> Trial:
-    """Kill the process of a run; the board that stays open has it carried to its end."""
+async def kill_run(
+    folder: Path, service: Sandbox, name: str, kill: Kill, *, retake: bool = False
+) -> Trial:
+    """Kill the process of a run, or of other takes; the open board has it carried to its end."""
     async with board_at(folder, environ=service.environ) as board:
         plan = await plan_for(board.admin, f"{name}.csv", simple_sheet(ROWS))
+        if retake:
+            await ended(board.admin, await approved(board.admin, plan))
+            asked = {"select": "state:delivered", "because": "another look"}
+            answer = await board.admin.post(f"{API}/campaigns/{name}/retakes", json=asked)
+            plan = await priced(board.admin, answer.json()["plan"])
         with arming(folder, kill) as trace:
             run = await approved(board.admin, plan)
             over = await ended(board.admin, run)
-        found = await findings(board.board.settings.ledger, service, name, takes=1)
-        return Trial(visits(trace), [*_end(over, board, run), *found])
-
-
-async def kill_retake(folder: Path, service: Sandbox, name: str, kill: Kill) -> Trial:
-    """Kill the process that makes other takes of all videos."""
-    async with board_at(folder, environ=service.environ) as board:
-        plan = await plan_for(board.admin, f"{name}.csv", simple_sheet(ROWS))
-        await ended(board.admin, await approved(board.admin, plan))
-        asked = {"select": "state:delivered", "because": "another look"}
-        answer = await board.admin.post(f"{API}/campaigns/{name}/retakes", json=asked)
-        plan = await priced(board.admin, answer.json()["plan"])
-        with arming(folder, kill) as trace:
-            run = await approved(board.admin, plan)
-            over = await ended(board.admin, run)
-        found = await findings(board.board.settings.ledger, service, name, takes=2)
+        takes = 2 if retake else 1
+        found = await findings(board.board.settings.ledger, service, name, takes=takes)
         return Trial(visits(trace), [*_end(over, board, run), *found])
 
 
@@ -133,7 +127,6 @@ async def kill_board(folder: Path, service: Sandbox, name: str, kill: Kill) -> T
 async def _open(desk: Desk, order: dict[str, Any] | None) -> AsyncIterator[httpx.AsyncClient]:
     """Open a board as a process of its own; yield its admin."""
     process = desk.start("board", "--port", "0", "--json", hook=order)
-    assert process.stdout is not None
     try:
         ready = json.loads(await asyncio.to_thread(process.stdout.readline))
         headers = {"authorization": f"Bearer {ready['token']}"}
@@ -184,7 +177,7 @@ def _end(over: dict[str, Any], board: OpenBoard, run: str) -> list[str]:
 
 
 #: What is killed, and how many visits of its points there are when nothing is.
-KINDS = {"run": kill_run, "retake": kill_retake, "board": kill_board}
+KINDS = {"run": kill_run, "retake": partial(kill_run, retake=True), "board": kill_board}
 
 
 async def _sweep(kind: str, service: Sandbox, *, every: int) -> int:

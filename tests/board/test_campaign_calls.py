@@ -14,6 +14,7 @@ import pytest
 from callsheet.tasks.ledger.reviews import review
 from callsheet.tasks.ledger.row_history import events_between
 from tests.board.conftest import OpenBoard
+from tests.board.test_screens import in_every_state
 from tests.campaigns import NOW, Stage, brief
 
 API = "/api/v1/campaigns"
@@ -139,9 +140,7 @@ async def decide(
 
 
 @pytest.mark.merge
-async def test_the_first_verdict_stands_and_the_second_is_told_whose_it_is(
-    open_board: OpenBoard,
-) -> None:
+async def test_the_first_verdict_stands_and_is_told_to_the_second(open_board: OpenBoard) -> None:
     await spring(open_board)
     first = await decide(open_board, "r0", "keep", "reviewer", note="lovely")
     assert first.status_code == 200
@@ -160,16 +159,12 @@ async def test_the_first_verdict_stands_and_the_second_is_told_whose_it_is(
 
 #: What is sent, and what it is answered with.
 NO_VERDICT = [
-    ({"verdict": "maybe", "take": 1}, 422),
-    ({"take": 1}, 422),
-    ({"verdict": "keep", "take": 0}, 422),
-    ({"verdict": "keep", "take": 2}, 404),
+    ({"verdict": "maybe", "take": 1}, 422), ({"take": 1}, 422), ([], 422),
+    ({"verdict": "keep", "take": 0}, 422), ({"verdict": "keep", "take": 2}, 404),
     ({"verdict": "keep", "take": 10**12}, 422),
     ({"verdict": "keep", "take": 1, "reason": "x" * 41}, 422),
     ({"verdict": "keep", "take": 1, "note": "x" * 2001}, 422),
-    ({"verdict": "keep", "take": 1, "becuase": "x"}, 422),
-    ([], 422),
-]
+]  # fmt: skip
 
 
 async def test_what_is_no_verdict_changes_nothing(open_board: OpenBoard) -> None:
@@ -235,9 +230,7 @@ async def some(events: AsyncIterator[dict[str, Any]], count: int) -> list[dict[s
 
 
 @pytest.mark.merge
-async def test_events_are_told_as_they_come_and_from_the_last_one_on(
-    open_board: OpenBoard,
-) -> None:
+async def test_events_are_told_as_they_come_and_from_the_last_one_on(open_board: OpenBoard) -> None:
     stage = await spring(open_board)
     other = await Stage.set(open_board.ledger, brief("x"), name="autumn")
     history = (await open_board.viewer.get(f"{API}/spring/rows/r0")).json()["events"]
@@ -269,3 +262,30 @@ async def test_events_are_told_as_they_come_and_from_the_last_one_on(
         while not rest or rest[-1] != fresh[-1]:
             rest = [*rest, *await some(told, 1)]
     assert [one["id"] for one in rest][-2:] == [one["id"] for one in fresh]
+
+
+RESOLVE = "/api/v1/campaigns/spring/rows"
+
+
+@pytest.mark.merge
+@pytest.mark.parametrize("said", [{}, {"resend": True, "abandon": True}, {"charged": 3}])
+async def test_nothing_is_given_up_unsaid(open_board: OpenBoard, said: dict[str, object]) -> None:
+    await in_every_state(open_board)
+
+    answer = await open_board.approver.post(f"{RESOLVE}/uncertain/resolve", json=said)
+
+    assert (answer.status_code, "say one of" in answer.json()["detail"]) == (422, True)
+    row = (await open_board.viewer.get(f"{RESOLVE}/uncertain")).json()
+    assert row["state"] == "uncertain"
+
+
+async def test_a_row_is_given_up_once(open_board: OpenBoard) -> None:
+    await in_every_state(open_board)
+    path = f"{RESOLVE}/uncertain/resolve"
+
+    assert (await open_board.reviewer.post(path, json={"abandon": True})).status_code == 403
+    done = await open_board.approver.post(path, json={"abandon": True})
+    again = await open_board.approver.post(path, json={"abandon": True})
+
+    assert (done.status_code, again.status_code) == (200, 409)
+    assert "is cancelled" in done.json()["words"]

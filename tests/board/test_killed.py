@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.board.kills import Kill, kill_board, kill_retake, kill_run
+from tests.board.kills import Kill, kill_board, kill_run
 from tests.fixtures import sandbox_fixture
 from tests.programs import Sandbox
 
@@ -29,10 +29,9 @@ async def test_a_killed_run_is_carried_on_and_no_row_is_charged_twice(
 
 
 @pytest.mark.slow
-async def test_other_takes_that_are_killed_are_paid_once(
-    tmp_path: Path, service: Sandbox, name: str
-) -> None:
-    trial = await kill_retake(tmp_path, service, name, Kill("run: before its end is noted"))
+async def test_killed_takes_are_paid_once(tmp_path: Path, service: Sandbox, name: str) -> None:
+    kill = Kill("run: before its end is noted")
+    trial = await kill_run(tmp_path, service, name, kill, retake=True)
     assert trial.findings == []
 
 

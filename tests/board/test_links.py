@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-import httpx
 import pytest
 from PIL import Image
 
+from callsheet.deployments.at import At
 from callsheet.deployments.board.reminders import remind
 from callsheet.tasks.aftercare.retake import plan_retakes
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.campaigns import ensure_campaign
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.sessions import Link
+from callsheet.tasks.runtime.errors import NoSuch
 from tests.board.conftest import OpenBoard, board_at
 from tests.board.with_videos import with_videos
 from tests.hearing_of_nights import mailbox
@@ -34,70 +37,20 @@ async def campaigns(open_board: OpenBoard) -> None:
         )
 
 
-async def link(open_board: OpenBoard, **wanted: Any) -> dict[str, Any]:
-    made = await open_board.admin.post(
-        "/api/v1/links", json={"campaign": "spring", "name": "Mara", **wanted}
-    )
-    assert made.status_code == 201, made.text
-    return dict(made.json())
-
-
-async def guest(open_board: OpenBoard, address: str) -> httpx.AsyncClient:
-    browser = await open_board.client(headers={"origin": open_board.origin, "accept": "text/html"})
-    entered = await open_board.press(browser, address)
-    assert entered.status_code == 303, entered.text
-    assert entered.headers["location"] == "/c/spring/videos"
-    return browser
-
-
-@pytest.mark.merge
-async def test_a_link_opens_more_than_once(open_board: OpenBoard) -> None:
-    made = await link(open_board)
-
-    for _ in range(2):
-        await guest(open_board, made["address"])
-
-
-async def test_a_link_that_ended_lets_nobody_in_and_whoever_is_in_out(
-    open_board: OpenBoard,
-) -> None:
-    made = await link(open_board)
-    mara = await guest(open_board, made["address"])
+async def test_a_link_opens_more_than_once_until_it_is_ended(open_board: OpenBoard) -> None:
+    made = await open_board.link("decide")
+    _, mara = [await open_board.guest(made["address"]) for _ in range(2)]
+    (listed,) = (await open_board.admin.get("/api/v1/links?campaign=spring")).json()["links"]
+    assert (listed["name"], listed["rights"]) == ("Mara", ["decide", "see"])
+    assert "address" not in listed
+    assert (await open_board.admin.get("/api/v1/links?campaign=autumn")).json() == {"links": []}
 
     ended = await open_board.admin.delete(f"/api/v1/links/{made['link']}")
 
     assert ended.json() == {"revoked": True}
     assert (await open_board.nobody.get(made["address"])).status_code == 401
     assert (await mara.get("/")).headers["location"] == "/login?next=/"
-
-
-@pytest.mark.merge
-@pytest.mark.parametrize(("rights", "status"), [(["see"], 403), (["download"], 404)])
-async def test_a_link_downloads_where_it_may(
-    rights: list[str], status: int, open_board: OpenBoard
-) -> None:
-    made = await link(open_board, rights=rights)
-    mara = await guest(open_board, made["address"])
-
-    seen = await mara.get("/api/v1/videos/spring/r1/1.mp4")
-    taken = await mara.get("/api/v1/videos/spring/r1/1.mp4?download")
-
-    assert (seen.status_code, taken.status_code) == (404, status)
-
-
-@pytest.mark.merge
-async def test_links_are_listed_with_whom_they_are_for(open_board: OpenBoard) -> None:
-    await link(open_board, rights=["decide"])
-
-    (listed,) = (await open_board.admin.get("/api/v1/links?campaign=spring")).json()["links"]
-
-    assert listed["name"] == "Mara"
-    assert listed["rights"] == ["decide", "see"]
-    assert "address" not in listed
-    assert (await open_board.admin.get("/api/v1/links?campaign=autumn")).json() == {"links": []}
-
-
-async def test_a_link_is_for_a_campaign_there_is(open_board: OpenBoard) -> None:
+    # It is for a campaign there is.
     wanted = {"campaign": "winter", "name": "Mara"}
     assert (await open_board.admin.post("/api/v1/links", json=wanted)).status_code == 422
 
@@ -109,12 +62,10 @@ VIDEOS = "/c/spring/videos"
 
 @pytest.mark.merge
 @pytest.mark.parametrize("rights", [["see"], ["decide", "download"]])
-async def test_a_guest_sees_videos_and_nothing_internal(
-    rights: list[str], open_board: OpenBoard
-) -> None:
+async def test_a_guest_sees_nothing_internal(rights: list[str], open_board: OpenBoard) -> None:
     await reviewed_by_rita(open_board)
-    wanted = {"rights": rights, "all_videos": True}
-    mara = await guest(open_board, (await link(open_board, **wanted))["address"])
+    made = await open_board.link(*rights, all_videos=True)
+    mara = await open_board.guest(made["address"])
 
     pages = [(await mara.get(f"{VIDEOS}{more}")).text for more in ("", "?open=row-1")]
     pages += [(await mara.get(f"{VIDEOS}?open=row-1", headers={"hx-request": "1"})).text]
@@ -129,8 +80,7 @@ async def test_a_guest_sees_videos_and_nothing_internal(
 async def test_a_guest_sees_what_the_team_keeps_and_no_other_video(open_board: OpenBoard) -> None:
     """By no address: neither page nor file nor verdict nor ZIP."""
     await reviewed_by_rita(open_board)
-    wanted = {"rights": ["decide", "download"]}
-    mara = await guest(open_board, (await link(open_board, **wanted))["address"])
+    mara = await open_board.guest((await open_board.link("decide", "download"))["address"])
     json = {"accept": "application/json"}
 
     for page in ("", "?review=reject", "?review=none", "?row=row-1"):
@@ -156,8 +106,8 @@ async def test_a_guest_sees_what_the_team_keeps_and_no_other_video(open_board: O
 
 async def test_what_a_client_says_stands_beside_what_the_team_says(open_board: OpenBoard) -> None:
     await reviewed_by_rita(open_board)
-    made = await link(open_board, rights=["decide"])
-    mara = await guest(open_board, made["address"])
+    made = await open_board.link("decide")
+    mara = await open_board.guest(made["address"])
 
     asked = {"take": 1, "verdict": "reject", "reason": "brand", "note": "0:01 the old logo"}
     answer = await mara.post(REVIEW.format("row-2"), json=asked)
@@ -186,12 +136,12 @@ async def test_what_a_client_says_stands_beside_what_the_team_says(open_board: O
     assert line.why == f"kept by Rita; by the client: rejected by {who}: brand: 0:01 the old logo"
 
 
-async def test_of_two_guests_the_second_learns_what_the_first_decided_and_not_why(
+async def test_the_second_guest_learns_what_the_first_decided_and_not_why(
     open_board: OpenBoard,
 ) -> None:
     await reviewed_by_rita(open_board)
     first, second = [
-        await guest(open_board, (await link(open_board, name=name, rights=["decide"]))["address"])
+        await open_board.guest((await open_board.link("decide", name=name))["address"])
         for name in ("Mara", "Noor")
     ]
     json = {"accept": "application/json"}
@@ -209,7 +159,7 @@ async def test_of_two_guests_the_second_learns_what_the_first_decided_and_not_wh
 
 
 async def test_who_decides_says_who_they_are(open_board: OpenBoard) -> None:
-    made = await link(open_board, rights=["decide"])
+    made = await open_board.link("decide")
     browser = await open_board.client(headers={"origin": open_board.origin, "accept": "text/html"})
     door = await browser.get(made["address"])
     code = made["address"].partition("code=")[2]
@@ -221,14 +171,14 @@ async def test_who_decides_says_who_they_are(open_board: OpenBoard) -> None:
         assert code in refused.text
 
     assert 'name="called" required' in door.text
-    assert (await guest(open_board, made["address"])) is not None
+    await open_board.guest(made["address"])
 
 
 async def test_a_link_says_until_when_to_decide(open_board: OpenBoard) -> None:
     await reviewed_by_rita(open_board)
     day = datetime.fromtimestamp(time.time() + 3 * 86400, UTC).date()
-    made = await link(open_board, rights=["decide"], due=f"{day}")
-    mara = await guest(open_board, made["address"])
+    made = await open_board.link("decide", due=f"{day}")
+    mara = await open_board.guest(made["address"])
 
     assert made["due_at"].startswith(f"{day + timedelta(days=1)}T00:00:00")
     assert "Please decide by <time" in (await mara.get(VIDEOS)).text
@@ -238,14 +188,12 @@ async def test_a_link_says_until_when_to_decide(open_board: OpenBoard) -> None:
 
 
 @pytest.mark.merge
-async def test_the_team_is_told_a_day_before_of_a_client_who_has_not_decided(
-    open_board: OpenBoard,
-) -> None:
+async def test_the_team_is_told_a_day_before_who_has_not_decided(open_board: OpenBoard) -> None:
     await reviewed_by_rita(open_board)
     day = datetime.fromtimestamp(time.time() + 86400, UTC).date()
-    made = await link(open_board, rights=["decide"], due=f"{day}")
-    await link(open_board, name="Only looks", due=f"{day}")
-    mara = await guest(open_board, made["address"])
+    made = await open_board.link("decide", due=f"{day}")
+    await open_board.link(name="Only looks", due=f"{day}")
+    mara = await open_board.guest(made["address"])
     due = datetime.fromisoformat(made["due_at"]).timestamp()
     sent = []
     with mailbox() as box:
@@ -262,8 +210,7 @@ async def test_the_team_is_told_a_day_before_of_a_client_who_has_not_decided(
 
     # Who has decided is left alone.
     await mara.post(REVIEW.format("row-2"), json={"take": 1, "verdict": "keep"})
-    again = await link(open_board, name="Mia", rights=["decide"], due=f"{day}")
-    assert again["due_at"] == made["due_at"]
+    await open_board.link("decide", name="Mia", due=f"{day}")
     with mailbox() as box:
         given = {"name": "Other", "address": box.address("other@example.com")}
         await browser.post("/settings/notices", data=given)
@@ -274,32 +221,19 @@ async def test_the_team_is_told_a_day_before_of_a_client_who_has_not_decided(
 async def test_a_link_for_some_rows_shows_no_others(open_board: OpenBoard) -> None:
     """Whatever else a guest's address asks for: both must hold."""
     await with_videos(open_board.ledger, 4)
-    made = await link(open_board, select="row-2, row-3,!tag:x", all_videos=True)
+    made = await open_board.link(select="row-2, row-3,!tag:x", all_videos=True)
     assert made["selection"] == "row-2|row-3,!tag:x"
-    mara = await guest(open_board, made["address"])
-    seen = {
-        asked: [
-            n for n in range(1, 5) if f"spring/row-{n}/" in (await mara.get(VIDEOS + asked)).text
-        ]
-        for asked in (
-            "",
-            "?row=row-1",
-            "?row=row-1&row=row-2",
-            "?q=row-2",
-            "?q=part+3",
-            "?q=copper",
-            "?tag=y",
-        )
-    }
-    titled = {"?q=row-2": [2], "?q=part+3": [3], "?q=copper": []}
-    assert (
-        seen == {"": [2, 3], "?row=row-1": [], "?row=row-1&row=row-2": [2], "?tag=y": []} | titled
-    )
+    mara = await open_board.guest(made["address"])
+    seen = {"": [2, 3], "?row=row-1": [], "?row=row-1&row=row-2": [2], "?q=row-2": [2],
+            "?q=part+3": [3], "?q=copper": [], "?tag=y": []}  # fmt: skip
+    for asked, rows in seen.items():
+        text = (await mara.get(VIDEOS + asked)).text
+        assert [n for n in range(1, 5) if f"spring/row-{n}/" in text] == rows, asked
     assert (await mara.get("/api/v1/videos/spring/row-1/1.jpg")).status_code == 404
     menus = []
     for rows in ("row-2,row-3", "row-1,row-2"):
-        made = await link(open_board, select=rows, all_videos=True)
-        page = await (await guest(open_board, made["address"])).get(VIDEOS)
+        made = await open_board.link(select=rows, all_videos=True)
+        page = await (await open_board.guest(made["address"])).get(VIDEOS)
         menus.append('aria-label="Language"' in page.text)
     assert menus == [True, False], "a menu offers only what the link shows"
     people = (await (await open_board.form("admin")).get("/people?select=row-4")).text
@@ -317,9 +251,7 @@ async def test_a_link_is_for_rows_that_there_are(select: str, open_board: OpenBo
 
 
 @pytest.mark.merge
-async def test_a_link_shows_the_logo_of_its_client_to_its_guest_alone(
-    open_board: OpenBoard,
-) -> None:
+async def test_a_link_shows_its_clients_logo_to_its_guest_alone(open_board: OpenBoard) -> None:
     await with_videos(open_board.ledger, 1)
     admin = await open_board.form("admin")
     form = {"campaign": "spring", "name": "Acme", "rights": ["see", "decide"]}
@@ -328,8 +260,8 @@ async def test_a_link_shows_the_logo_of_its_client_to_its_guest_alone(
     page = await admin.post("/people/links", data=form, files={"logo": ("l.jpg", drawn.getvalue())})
     address = re.search(r"http://[^<\"]+/login\?code=[^<\"]+", page.text)
     assert (page.status_code, bool(address)) == (201, True), page.text
-    acme = await guest(open_board, address[0])
-    other = await guest(open_board, (await link(open_board))["address"])
+    acme = await open_board.guest(address[0])
+    other = await open_board.guest((await open_board.link())["address"])
 
     at = re.search(
         r'src="(/c/spring/videos/logo-\d+\.png)" alt="Acme"', (await acme.get(VIDEOS)).text
@@ -365,6 +297,36 @@ async def reviewed_by_rita(open_board: OpenBoard) -> None:
     for name, said in (("row-1", asked), ("row-2", {"take": 1, "verdict": "keep"})):
         answer = await open_board.reviewer.post(REVIEW.format(name), json=said)
         assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.merge
+@pytest.mark.parametrize(("rights", "status"), [(["see"], 403), (["download"], 404)])
+async def test_a_link_downloads_where_it_may(
+    rights: list[str], status: int, open_board: OpenBoard
+) -> None:
+    mara = await open_board.guest((await open_board.link(*rights))["address"])
+
+    seen = await mara.get("/api/v1/videos/spring/r1/1.mp4")
+    taken = await mara.get("/api/v1/videos/spring/r1/1.mp4?download")
+
+    assert (seen.status_code, taken.status_code) == (404, status)
+
+
+async def test_a_guest_learns_of_no_other_campaign(open_board: OpenBoard) -> None:
+    link = Link(
+        id=1, campaign="gone", name="Client", rights=frozenset({"see"}), made_by="Ada",
+        made_at=0.0, expires_at=1.0, revoked_at=None,
+    )  # fmt: skip
+    at = At(settings=open_board.board.settings, ledger=open_board.ledger, person=link.guest())
+    somebody = replace(at, person=Person(id=1, name="Ann", role="viewer"))
+
+    with pytest.raises(NoSuch) as told:
+        await at.campaign("gone")
+    with pytest.raises(NoSuch) as known:
+        await somebody.campaign("gone")
+
+    assert "spring" not in f"{told.value} {told.value.remedy}"
+    assert "spring" in str(known.value.remedy)
 
 
 @pytest.mark.parametrize(("origin", "here"), [(None, True), ("https://board.example", False)])

@@ -12,7 +12,6 @@ import httpx
 import pytest
 
 from tests.described import hold_to
-from tests.launcher import Process
 from tests.programs import Desk
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ USUAL = ["2xx", "302", "401", "403", "404", "409", "422"]
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     desk = Desk(tmp_path_factory.mktemp("described"))
     process = desk.start("board", "--port", "0", "--json", "-v")
-    assert isinstance(process, Process)
     yield json.loads(process.stdout.readline())
     process.terminate()
     out, err = process.communicate(timeout=60)

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.flows.approved_plan import RunEnd, execute
+from callsheet.flows.approved_plan import execute
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
 from tests.board.conftest import board_at, settings_at
-from tests.board.stage import ended, made
-from tests.board.unbegun import Kind, approved_plan, run_of
+from tests.board.stage import Kind, approved_plan, ended, made, run_of
 from tests.programs import Sandbox, sandbox, simple_sheet
 
 
@@ -53,7 +52,6 @@ async def test_it_is_refused_by_whoever_would_carry_it_out_with_other_money(
     # The service's own word comes first: it was not even asked.
     assert [one.calls() for one in services] == before
     over = await run_of(tmp_path, run)
-    assert isinstance(end, RunEnd)
     assert (over.exit, over.words, over.place) == (4, end.words, None)
     then, now = ("a sandbox", "a real service") if trial else ("a real service", "a sandbox")
     assert f"made with {then}, and its videos would be made by {now}" in str(over.words)

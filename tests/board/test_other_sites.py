@@ -102,7 +102,7 @@ async def test_nobody_is_logged_in_as_somebody_else_by_them(
     assert "You are logged in as Ada" in await page.inner_text("main")
 
 
-async def test_nothing_of_ours_is_shown_or_run_by_them(
+async def test_they_show_nothing_of_ours(
     theirs: str, ada: BrowserContext, open_board: OpenBoard
 ) -> None:
     ours = urlsplit(open_board.origin).netloc

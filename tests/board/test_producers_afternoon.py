@@ -5,20 +5,19 @@ PICTURES=FOLDER python -m pytest tests/board/test_producers_afternoon.py     tak
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from zipfile import ZipFile
 
 import openpyxl
 import pytest
 from playwright.async_api import Browser, FilePayload, Locator, Page, expect
 
 from tests.board.looking import barriers, picture
+from tests.board.test_command import board
 from tests.board.test_screens_in_a_browser import WIDE
-from tests.board.whole_board import WholeBoard, whole_board
+from tests.programs import Desk, sandbox
 
 HEADERS = ["Video-ID", "Titel", "Sprechertext", "Länge (s)", "Formato", "Idioma", "Fecha límite",
            "Preis", "Kommentar"]  # fmt: skip
@@ -61,42 +60,40 @@ def agency() -> bytes:
     return saved.getvalue()
 
 
-async def test_an_agencys_workbook_becomes_videos_that_a_client_approves(
+async def test_a_workbook_becomes_videos_that_a_client_approves(
     tmp_path: Path, chromium: Browser
 ) -> None:
-    with whole_board(tmp_path) as board:
-        page = await opened(board, chromium)
-        await page.goto(board.said["login"])
+    with (
+        sandbox(tmp_path / "service") as service,
+        board(Desk(tmp_path, service.environ)) as (ready, _),
+    ):
+        page, client = [await opened(ready["url"], chromium) for _ in range(2)]
+        await page.goto(ready["login"])
         await page.get_by_role("button", name="Log in as").click()
         await name_headers(page)
         await correct_cells(page)
         await choose_languages(page)
-        await download_sheet(page)
         await approve(page)
         await review(page)
         await retake(page)
-        await download_videos(page)
-        client = await opened(board, chromium)
         await client.goto(await make_link(page))
         await decide(client)
         await page.goto("/c/spring/videos?client=reject")
         await expect(page.get_by_text("the old logo").first).to_be_visible()
         await look(page, "14-the-clients-verdict")
-        rows = board.desk.rows("spring")
-        assert len(board.service.bought()) == 145
+        rows = Desk(tmp_path, service.environ).rows("spring")
+        assert len(service.bought()) == 145
     said = {
         row: (line["take"], line["review"], line.get("client_review")) for row, line in rows.items()
     }
     assert len(said) == 144
-    assert {row: one for row, one in said.items() if one != (1, "keep", None)} == {
-        FIRST: (2, "keep", "keep"),
-        SECOND: (1, "keep", "reject"),
-    }
+    others = {row: one for row, one in said.items() if one != (1, "keep", None)}
+    assert others == {FIRST: (2, "keep", "keep"), SECOND: (1, "keep", "reject")}
 
 
-async def opened(board: WholeBoard, chromium: Browser) -> Page:
+async def opened(url: str, chromium: Browser) -> Page:
     """Open a browser of somebody's own."""
-    context = await chromium.new_context(base_url=board.url)
+    context = await chromium.new_context(base_url=url)
     context.set_default_timeout(WITHIN)
     return await context.new_page()
 
@@ -158,17 +155,6 @@ async def choose_languages(page: Page) -> None:
     await look(page, "5-done")
 
 
-async def download_sheet(page: Page) -> None:
-    """Take the corrected sheet along."""
-    async with page.expect_download() as coming:
-        await page.get_by_role("link", name="Download the corrected sheet").click()
-    file = await (await coming.value).path()
-    table = [*csv.reader(file.read_text("utf-8-sig").splitlines())]
-    assert table[0] == [*HEADERS[:4], "matrix.aspect_ratio", "matrix.language", *HEADERS[6:]]
-    assert [line[0] for line in table[1:]] == [f"AH-{n}" for n in range(1, 25)]
-    assert {(line[4], line[5]) for line in table[1:]} == {("9:16|1:1", "de|en|es")}
-
-
 async def approve(page: Page) -> None:
     """See the price of every row, approve it, and watch until all videos are there."""
     await page.get_by_role("button", name="Show the price").click()
@@ -214,17 +200,6 @@ async def retake(page: Page) -> None:
     await expect(page.locator(f"#video-{FIRST}")).to_contain_text("kept")
     await page.goto("/c/spring/report")
     await look(page, "10-report")
-
-
-async def download_videos(page: Page) -> None:
-    """Take all German videos along in one ZIP."""
-    await page.goto("/c/spring/videos?language=de")
-    async with page.expect_download() as coming:
-        await page.get_by_role("link", name="Download ZIP").click()
-    with ZipFile(await (await coming.value).path()) as archive:
-        names = archive.namelist()
-    assert sum(name.endswith(".mp4") for name in names) == 48
-    assert not [name for name in names if "-en" in name]
 
 
 async def make_link(page: Page) -> str:

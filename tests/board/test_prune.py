@@ -6,8 +6,6 @@ import contextlib
 import urllib.error
 from pathlib import Path
 
-import pytest
-
 from tests.board.conftest import board_at
 from tests.fixtures import sandbox_fixture
 from tests.programs import Desk, Sandbox, simple_sheet
@@ -22,9 +20,7 @@ def has(service: Sandbox, video_id: str) -> bool:
     return False
 
 
-async def test_what_was_listed_is_deleted_and_nothing_else(
-    tmp_path: Path, service: Sandbox
-) -> None:
+async def test_what_was_listed_alone_is_deleted(tmp_path: Path, service: Sandbox) -> None:
     desk = Desk(tmp_path, dict(service.environ))
     desk.run(desk.sheet("spring.csv", simple_sheet(3)))
     videos = [row["video_id"] for row in desk.rows("spring").values()]
@@ -63,39 +59,3 @@ async def test_what_was_listed_is_deleted_and_nothing_else(
         assert (await form.get("/activity")).text.count("prune") >= 1
     assert [has(service, video) for video in videos] == [True, False, False]
     assert "by Ann" in desk.call("explain", "spring", "r003").out
-
-
-@pytest.mark.merge
-async def test_files_of_rows_that_left_are_listed_and_deleted_when_asked(
-    tmp_path: Path, service: Sandbox
-) -> None:
-    desk = Desk(tmp_path, dict(service.environ))
-    desk.run(desk.sheet("may.csv", simple_sheet(3)))
-    rows = desk.rows("may")
-    files = {row: [Path(one["uri"]) for one in rows[row]["deliveries"]] for row in rows}
-    desk.run(desk.sheet("may.csv", simple_sheet(1)), "--retire")
-
-    async with board_at(tmp_path, environ=service.environ) as board:
-        form = await board.form("approver")
-        plain = await form.get("/c/may/prune")
-        assert "Delete 2 videos<" in plain.text
-        # An approver sees files without the folders of the machine.
-        shown = {row: [f"{file.parent.name}/{file.name}" for file in files[row]] for row in files}
-        assert shown["r002"][0] not in plain.text
-        await form.post("/c/may/prune", data={"video": rows["r002"]["video_id"]})
-        assert all(file.exists() for file in files["r002"])
-
-        asked = await form.get("/c/may/prune?store=true")
-        count = len(files["r002"]) + len(files["r003"])
-        assert f"Delete 1 video and {count} files<" in asked.text
-        assert all(file in asked.text for row in ("r002", "r003") for file in shown[row])
-        assert shown["r001"][0] not in asked.text
-        videos = [rows[row]["video_id"] for row in ("r002", "r003")]
-        told = await form.post("/c/may/prune", data={"video": videos, "store": "yes"})
-        assert f"1 video deleted at the service, {count} files in the store" in told.text
-        assert "Nothing to delete" in told.text
-    assert {row: [file.exists() for file in files[row]] for row in files} == {
-        "r001": [True] * len(files["r001"]),
-        "r002": [False] * len(files["r002"]),
-        "r003": [False] * len(files["r003"]),
-    }

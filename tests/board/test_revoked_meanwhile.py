@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from callsheet.tasks.ledger.plans import begin_plan, pack
 from tests.board.conftest import NAMES, OpenBoard
-from tests.board.late_body import late_body
+from tests.board.test_screens import a_plan
 from tests.board.with_videos import with_videos
 from tests.campaigns import Stage, brief
 from tests.programs import simple_sheet
@@ -121,7 +122,7 @@ async def test_the_end_of_a_session_counts_as_well(
     assert written(tmp_path) == before
 
 
-async def test_a_role_that_is_lowered_in_place_counts_at_once(
+async def test_a_role_lowered_in_place_counts_at_once(
     open_board: OpenBoard, tmp_path: Path
 ) -> None:
     """Nothing in the program does so without a new token; the check reads the role all the same."""
@@ -137,16 +138,12 @@ async def test_a_role_that_is_lowered_in_place_counts_at_once(
     assert written(tmp_path) == before
 
 
-async def test_a_link_that_is_ended_meanwhile_decides_nothing(
+async def test_a_link_ended_meanwhile_decides_nothing(
     open_board: OpenBoard, tmp_path: Path
 ) -> None:
     await with_videos(open_board.ledger, 1)
-    wanted = {"campaign": "spring", "name": "Mara", "rights": ["decide"], "all_videos": True}
-    made = (await open_board.admin.post(f"{API}/links", json=wanted)).json()
-    browser = await open_board.client(headers={"origin": open_board.origin})
-    token = made["address"].partition("code=")[2]
-    (await browser.post("/login", data={"token": token, "called": "Mia"})).headers["location"]
-    (cookie,) = browser.cookies.jar
+    made = await open_board.link("decide", all_videos=True)
+    (cookie,) = (await open_board.guest(made["address"])).cookies.jar
     headers = {"cookie": f"{cookie.name}={cookie.value}", "origin": open_board.origin,
                "content-type": "application/json"}  # fmt: skip
     path = f"{API}/campaigns/spring/rows/row-1/review"
@@ -161,15 +158,8 @@ async def test_a_link_that_is_ended_meanwhile_decides_nothing(
 async def test_an_approver_who_is_revoked_meanwhile_approves_nothing(
     open_board: OpenBoard, other_admin: Any, tmp_path: Path
 ) -> None:
-    write = open_board.ledger.write
     await Stage.set(open_board.ledger, brief("a"))
-    terms = {"rows": ["a"]}
-    plan = partial(begin_plan, kind="retake", campaign="spring", terms=terms, by="Rita", at=0.0)
-    await write(partial(plan, plan_id="p1"))
-    with sqlite3.connect(tmp_path / ".callsheet" / "ledger.db") as ledger:
-        said = {"campaign": "spring", "rows": [], "credits": {"unpriced": 0, "total": 0}}
-        ready = "UPDATE plans SET state = 'ready', total = 0, expires_at = 1e11, document = ?"
-        ledger.execute(ready, [pack([json.dumps(said).encode()])])
+    await a_plan(open_board, "p1", 0, kind="retake", terms={"rows": ["a"]})
     one = Try("approver", f"{API}/plans/p1/approve", json={})
     headers, body = await head_and_body(open_board, one)
     async with late_body(open_board, one.method, one.path, headers, body) as late:
@@ -178,6 +168,45 @@ async def test_an_approver_who_is_revoked_meanwhile_approves_nothing(
         assert await late.answer() == 401
 
     assert written(tmp_path) == before
+
+
+@dataclass(frozen=True)
+class LateBody:
+    """A request that the board has let in and waits for."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    body: bytes
+
+    async def answer(self) -> int:
+        """Send the body; return the status of the answer."""
+        self.writer.write(self.body)
+        return int((await self.reader.readline()).split()[1])
+
+
+@asynccontextmanager
+async def late_body(
+    board: OpenBoard, method: str, path: str, headers: Mapping[str, str], body: bytes
+) -> AsyncIterator[LateBody]:
+    """Send the head of a request, and wait until the board asks for the body."""
+    where = urlsplit(board.origin)
+    head = {
+        "host": where.netloc,
+        "content-length": str(len(body)),
+        # A server answers this once the application wants to read: the guard is done by then.
+        "expect": "100-continue",
+        "connection": "close",
+        **headers,
+    }
+    reader, writer = await asyncio.open_connection(where.hostname, where.port)
+    try:
+        lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+        writer.write(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode())
+        async with asyncio.timeout(30):
+            assert b" 100 " in await reader.readuntil(b"\r\n\r\n")
+            yield LateBody(reader, writer, body)
+    finally:
+        writer.close()
 
 
 def test_no_page_or_call_writes_past_the_check() -> None:

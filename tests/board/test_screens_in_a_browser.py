@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import re
-
-import openpyxl
 import pytest
-from playwright.async_api import Browser, FilePayload, Route, expect
+from playwright.async_api import Browser, Route, expect
 
 from callsheet.tasks.ledger.deliveries import deliver
 from callsheet.tasks.ledger.takes import settle
 from tests.board.conftest import OpenBoard
 from tests.board.looking import barriers, picture, watched
-from tests.board.test_columns import AGENCY
 from tests.board.test_screens import in_every_state
 from tests.campaigns import NOW, VIDEO, Stage, brief
 
@@ -27,22 +22,10 @@ PAGES = (
 )  # fmt: skip
 #: Where every colour is seen, which the dark look has of its own.
 COLOURFUL = ("/c/spring", "/c/spring/attention", "/c/spring/rows/failed", "/new")
-#: How many problems have a cell's label that covers its message.
-OVERPRINTED = """[...document.querySelectorAll(".problems li")].filter((one) => {
-  const words = one.lastElementChild.getBoundingClientRect();
-  return [one.firstElementChild, ...one.firstElementChild.children].some((label) => {
-    const box = label.getBoundingClientRect();
-    return box.right > words.left && box.left < words.right
-      && box.bottom > words.top && box.top < words.bottom;
-  });
-}).length"""
-#: Tables of which a part is out of sight.
-CUT_OFF = """[...document.querySelectorAll(".scroll")]
-  .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.innerText)"""
 WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
-async def test_nobody_is_kept_out_of_a_page(open_board: OpenBoard, chromium: Browser) -> None:
+async def test_nobody_is_kept_out(open_board: OpenBoard, chromium: Browser) -> None:
     await look_through(open_board, chromium, "light")
 
 
@@ -65,9 +48,7 @@ async def look_through(open_board: OpenBoard, chromium: Browser, how: str) -> No
     assert not found
 
 
-async def test_a_row_changes_before_ones_eyes_and_nothing_else_does(
-    open_board: OpenBoard, chromium: Browser
-) -> None:
+async def test_a_row_changes_before_ones_eyes(open_board: OpenBoard, chromium: Browser) -> None:
     stage = await Stage.set(open_board.ledger, *map(brief, "abc"))
     page = await (await open_board.logged_in(chromium, "approver")).new_page()
     await page.goto("/c/spring")
@@ -148,9 +129,7 @@ async def test_the_icon_follows_the_run_and_who_is_elsewhere_is_told_of_its_end(
         assert answer.headers["content-type"] == "image/svg+xml"
 
 
-async def test_a_cut_stream_is_said_at_once_and_makes_good_what_was_missed(
-    open_board: OpenBoard, chromium: Browser
-) -> None:
+async def test_a_cut_stream_is_said_and_made_good(open_board: OpenBoard, chromium: Browser) -> None:
     stage = await Stage.set(open_board.ledger, brief())
     context = await open_board.logged_in(chromium, "viewer")
     page = await context.new_page()
@@ -170,9 +149,7 @@ async def test_a_cut_stream_is_said_at_once_and_makes_good_what_was_missed(
     await expect(page.get_by_role("row", name="a Tea")).to_contain_text("delivered")
 
 
-async def test_keys_move_and_select_and_never_spend(
-    open_board: OpenBoard, chromium: Browser
-) -> None:
+async def test_keys_move_and_never_spend(open_board: OpenBoard, chromium: Browser) -> None:
     await Stage.set(open_board.ledger, *map(brief, "abc"))
     page = await (await open_board.logged_in(chromium, "approver")).new_page()
     await page.goto("/c/spring")
@@ -191,69 +168,3 @@ async def test_keys_move_and_select_and_never_spend(
     await expect(page.get_by_role("searchbox", name="Find")).to_have_value("jx?")
 
     assert set(asked) <= {"GET"}
-
-
-async def test_problems_of_a_workbook_never_overprint(
-    open_board: OpenBoard, chromium: Browser
-) -> None:
-    book = openpyxl.Workbook()
-    sheet = book.active
-    sheet.title = "A worksheet with a long name"
-    sheet.append(["id", "script", "aspect_ratio", "duration_seconds"])
-    sheet.append(["a", "Hello", "9:17", "long"])
-    content = io.BytesIO()
-    book.save(content)
-    page = await (await open_board.logged_in(chromium, "approver")).new_page()
-    for width in (1280, 390):
-        await page.set_viewport_size({"width": width, "height": 900})
-        await page.goto("/new")
-        file: FilePayload = {"name": "s.xlsx", "mimeType": "", "buffer": content.getvalue()}
-        await page.get_by_label("Sheet", exact=True).set_input_files(file)
-        await page.get_by_role("button", name="Check").click()
-        await expect(page.get_by_role("region", name="Problems")).to_be_visible()
-        assert await page.evaluate(OVERPRINTED) == 0, width
-
-
-async def test_the_first_row_follows_the_columns_that_are_chosen(
-    open_board: OpenBoard, chromium: Browser
-) -> None:
-    page = await (await open_board.logged_in(chromium, "reviewer")).new_page()
-    await page.goto("/new")
-    sheet = FilePayload(name="own.csv", mimeType="text/csv", buffer=AGENCY.encode())
-    await page.get_by_label("Sheet", exact=True).set_input_files(sheet)
-    await page.get_by_role("button", name="Check").click()
-    first = page.get_by_role("region", name="First rows")
-    await expect(first).to_contain_text("The Kettle")
-    typed = page.get_by_label("Slogan means, typed")
-    await expect(typed).to_be_hidden()
-    await page.get_by_label("Slogan means", exact=True).select_option(label="Type another")
-    await typed.fill("x_brand")
-    await page.get_by_label("Copy means", exact=True).select_option("Copy=notes")
-    await expect(first).to_contain_text("x_brand")
-    await expect(first).to_contain_text("Notes")
-    assert await page.evaluate(WIDE) <= 0
-    # What was shown is confirmed with one press.
-    await page.get_by_role("button", name="Use these columns").click()
-    await expect(page).to_have_url(re.compile("/plans/"))
-
-
-async def test_the_report_fits_a_phone_and_times_are_in_the_zone_of_the_browser(
-    open_board: OpenBoard, chromium: Browser
-) -> None:
-    await in_every_state(open_board)
-    context = await open_board.logged_in(
-        chromium,
-        "admin",
-        viewport={"width": 390, "height": 800},
-        timezone_id="Asia/Tokyo",
-        locale="en-US",
-    )
-    page = await context.new_page()
-
-    await page.goto("/c/spring/report")
-    assert await page.evaluate(CUT_OFF) == []
-    await page.goto("/c/spring")
-
-    shown = await page.locator("time").first.get_attribute("title")
-    assert shown is not None
-    assert "GMT+9" in shown

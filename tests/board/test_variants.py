@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, expect
 
 from callsheet.deployments.board.variants import variants_planned
-from callsheet.tasks.ledger.plans import add_approved, begin_plan, finish_plan, pack
 from callsheet.tasks.sheet import parse_sheet
 from callsheet.tasks.values.briefs import VARIANT_OF
 from tests.board.conftest import OpenBoard
-from tests.campaigns import NOW, Stage
+from tests.campaigns import Stage
 
 pytestmark = pytest.mark.merge
 
@@ -58,7 +54,6 @@ def line(row: str, base: str | None, **own: Any) -> dict[str, Any]:
     ("rows", "found"),
     [
         ([], []),
-        ([line("a", None), line("b", None)], [(None, 2, "2 videos", 8)]),
         # One that stands alone needs no row to open.
         ([line("a", None), line("b-en", "b")], [(None, 2, "2 videos", 8)]),
         (
@@ -71,23 +66,16 @@ def line(row: str, base: str | None, **own: Any) -> dict[str, Any]:
              line("b-3", "b", language="de", aspect_ratio="9:16")],
             [("b", 3, "3 videos: 2 languages, 2 ratios", 12)],
         ),
-        (
-            [line("b-en", "b"), line("b-de", "b", action="wait"), line("c-en", "c", quoted=None),
-             line("c-de", "c")],
-            [("b", 2, "2 videos", 4), ("c", 2, "2 videos", 4)],
-        ),
     ],
 )  # fmt: skip
-def test_rows_of_one_row_are_together(
+def test_variants_are_together(
     rows: list[dict[str, Any]], found: list[tuple[str | None, int, str, int]]
 ) -> None:
     shown = variants_planned(rows, paid=("make",))
     assert [(one.base, len(one.rows), one.words, int(one.quoted)) for one in shown] == found
 
 
-async def test_the_page_of_a_campaign_shows_one_row_and_counts_videos(
-    open_board: OpenBoard,
-) -> None:
+async def test_the_page_of_a_campaign_shows_one_row_of_videos(open_board: OpenBoard) -> None:
     stage = await campaign(open_board)
     await stage.delivered("shoes-en-9x16")
     browser = await open_board.form("approver")
@@ -104,23 +92,7 @@ async def test_the_page_of_a_campaign_shows_one_row_and_counts_videos(
     assert 'class="variants"' not in (await browser.get("/c/spring?sort=since")).text
 
 
-async def test_the_page_of_a_plan_shows_one_row(open_board: OpenBoard) -> None:
-    rows = [line(one.row, one.variant_of) for one in parse_sheet(SHEET, name="s.csv").briefs]
-    document = {"rows": rows, "credits": {"total": 24}, "refusal": None, "retiring": []}
-    add = partial(
-        add_approved, plan_id="p", kind="run", campaign="spring", total=Decimal(24), by="Ann"
-    )
-    await open_board.ledger.write(add, document=pack([json.dumps(document).encode()]), at=NOW)
-    text = (await (await open_board.form("viewer")).get("/plans/p")).text
-    assert re.findall(r'class="title">(shoes|hat)</span>', text) == ["shoes", "hat"]
-    assert "make 4" in text
-    found = (await open_board.viewer.get("/api/v1/plans/p")).json()
-    assert {one["variant_of"] for one in found["rows"]} == {"shoes", "hat"}
-
-
-async def test_a_row_of_variants_opens_and_stays_open(
-    open_board: OpenBoard, chromium: Browser
-) -> None:
+async def test_a_row_of_variants_stays_open(open_board: OpenBoard, chromium: Browser) -> None:
     stage = await campaign(open_board)
     page = await (await open_board.logged_in(chromium, "approver")).new_page()
     await page.goto("/c/spring")
@@ -137,65 +109,3 @@ async def test_a_row_of_variants_opens_and_stays_open(
 
     await page.get_by_role("checkbox", name="Select all videos of shoes").check()
     await expect(page.get_by_text("4 of 7 selected")).to_be_visible()
-
-
-async def test_without_scripts_it_opens_too(open_board: OpenBoard, chromium: Browser) -> None:
-    await campaign(open_board)
-    context = await open_board.logged_in(chromium, "approver", java_script_enabled=False)
-    page = await context.new_page()
-    await page.goto("/c/spring")
-    one = page.get_by_role("link", name="shoes-en-9x16")
-    await expect(one).to_be_hidden()
-    await page.get_by_text("4 videos: 2 languages x 2 ratios").click()
-    await expect(one).to_be_visible()
-
-
-async def a_plan_of_many(board: OpenBoard) -> None:
-    """Put a plan of 18 variants, 62 rows of one kind and another one in the ledger, and an old."""
-    rows = [line(f"shoes{b}-{lang}", f"shoes{b}", language=lang)
-            for b in range(6) for lang in ("en", "de", "fr")]  # fmt: skip
-    rows += [line(f"r{n:03}", None) for n in range(62)]
-    rows += [line("odd", None, action="person", why="above max_credits", state="held")]
-    document = {"rows": rows, "credits": {"total": 320}, "refusal": None, "retiring": []}
-
-    def change(one: Any) -> None:
-        for name, until in (("long", 1e10), ("late", 2.0)):
-            begin_plan(one, name, kind="run", campaign="spring", terms={}, by="Ann", at=1.0)
-            finish_plan(one, name, campaign="spring", document=document, total=Decimal(320),
-                        expires_at=until)  # fmt: skip
-
-    await board.ledger.write(change)
-
-
-async def test_a_long_plan_is_a_table_and_folds_where_there_is_no_room(
-    open_board: OpenBoard, chromium: Browser
-) -> None:
-    await a_plan_of_many(open_board)
-    wide, narrow = [
-        await (await open_board.logged_in(chromium, "approver", viewport=size)).new_page()
-        for size in ({"width": 1280, "height": 900}, {"width": 390, "height": 800})
-    ]
-    await wide.goto("/plans/long")
-    rows = wide.get_by_role("table", name="Rows")
-    # A row of variants has what the other rows have, each in its column, and a box for all.
-    cells = rows.locator("tr.base").first.locator("> *")
-    assert [" ".join((await one.inner_text()).split()) for one in await cells.all()] == [
-        "", "shoes0", "make 3", "3 videos: 3 languages", "12"
-    ]  # fmt: skip
-    await rows.get_by_role("checkbox", name="Select all videos of shoes1").check()
-    assert await wide.locator("input[name=row]:checked").count() == 3
-    await expect(rows.get_by_text("r030", exact=True)).to_be_visible()
-    await expect(rows.get_by_text("62 rows: r000 to r061")).to_be_hidden()
-
-    await narrow.goto("/plans/long")
-    assert await narrow.evaluate("document.documentElement.scrollHeight") < 2500
-    await expect(narrow.get_by_text("r030", exact=True)).to_be_hidden()
-    await expect(narrow.get_by_text("odd", exact=True)).to_be_visible()
-    await narrow.get_by_text("62 rows: r000 to r061").click()
-    await expect(narrow.get_by_text("r030", exact=True)).to_be_visible()
-    await expect(narrow.get_by_text("Valid until")).to_be_visible()
-
-    # A plan that has expired is made again with one button, where that is said.
-    await narrow.goto("/plans/late")
-    said = narrow.locator(".notice", has_text="This plan has expired")
-    await expect(said.get_by_role("button", name="Ask for the prices again")).to_be_visible()

@@ -5,23 +5,25 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 from PIL import Image
 
-from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.guard import POLICY
 from callsheet.tasks.ledger.deliveries import (
     Delivered,
+    FileCopy,
     StoredPicture,
     VideoFindings,
     deliver,
     keep_findings,
+    note_copies,
 )
 from tests.board.conftest import OpenBoard, board_at
-from tests.board.with_videos import wanted
+from tests.board.with_videos import wanted, with_videos
 from tests.campaigns import NOW, Stage
 from tests.stores import S3Server, rclone_s3
 from tests.unit.store.made_videos import make_video, moving
@@ -47,7 +49,6 @@ async def delivered(opened: OpenBoard, *files: Delivered, **pictures: StoredPict
     """Give campaign spring one row with those files, and its board people to see it."""
     stage = await Stage.set(opened.ledger, wanted(1))
     ready = await stage.ready("row-1")
-    assert ready.take is not None
     await stage.write(deliver, ready, ready.take, files=files, at=NOW)
     if pictures:
         findings = VideoFindings(checks={"black": "ok"}, pictures=pictures)
@@ -95,7 +96,7 @@ async def test_a_video_comes_in_the_parts_that_are_asked_for(
     assert head.content == b""
 
 
-async def test_a_video_that_is_known_is_not_sent_again(
+async def test_a_known_video_is_not_resent(
     open_board: OpenBoard, in_folder: Path, made: bytes
 ) -> None:
     answer = await open_board.viewer.get(f"/api/v1{ADDRESS}.mp4")
@@ -109,33 +110,22 @@ async def test_a_video_that_is_known_is_not_sent_again(
 
 @pytest.mark.parametrize(
     ("end", "kind", "holds"),
-    [
-        ("srt", "application/x-subrip; charset=utf-8", "00:00:01,500"),
-        ("vtt", "text/vtt; charset=utf-8", "00:01.500"),
-    ],
+    [("srt", "application/x-subrip", "00:00:01,500"), ("vtt", "text/vtt", "00:01.500")],
 )
 async def test_captions_come_in_the_form_that_browsers_show(
     open_board: OpenBoard, in_folder: Path, end, kind, holds
 ) -> None:
-    answer = await open_board.viewer.get(f"{ADDRESS}.{end}")
-    assert answer.headers["content-type"] == kind
+    answer = await open_board.viewer.get(f"{ADDRESS}.{end}?download")
+    assert answer.headers["content-type"] == f"{kind}; charset=utf-8"
+    name = answer.headers["content-disposition"]
+    assert name.startswith(f'attachment; filename="row-1-take1.{end}"')
     assert holds in answer.text
     assert answer.text.startswith("WEBVTT") == (end == "vtt")
     tag = {"if-none-match": answer.headers["etag"]}
     assert (await open_board.viewer.get(f"{ADDRESS}.{end}", headers=tag)).status_code == 304
 
 
-@pytest.mark.parametrize("end", ["mp4", "srt", "jpg"])
-async def test_a_download_has_a_name(open_board: OpenBoard, in_folder: Path, end: str) -> None:
-    answer = await open_board.viewer.get(f"{ADDRESS}.{end}?download")
-    assert answer.headers["content-disposition"].startswith(
-        f'attachment; filename="row-1-take1.{end}"'
-    )
-
-
-async def test_a_video_without_pictures_gets_them_when_somebody_looks(
-    open_board: OpenBoard, in_folder: Path
-) -> None:
+async def test_a_look_makes_the_pictures_of_a_video(open_board: OpenBoard, in_folder: Path) -> None:
     before = sorted(in_folder.iterdir())
     sizes = {"jpg": (320, 180), "strip.jpg": (1600, 90)}
     for end, size in sizes.items():
@@ -164,32 +154,22 @@ async def test_pictures_beside_the_video_are_shown_and_lost_ones_made_again(
     assert Image.open(io.BytesIO(answer.content)).size == (1600, 90)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/videos/spring/row-1/2.mp4",
-        "/videos/spring/row-9/1.mp4",
-        "/videos/autumn/row-1/1.mp4",
-        "/videos/spring/row-1/1.exe",
-        "/videos/spring/row-1/1.mp4.bak",
-        "/videos/spring/row-1/row-1-take1.mp4",
-        "/videos/spring/row-1/..%2frow-1-take1.mp4",
-        "/videos/spring/..%2f..%2fetc/passwd",
-        "/videos/..%2f..%2f..%2fetc%2fpasswd/x/1.mp4",
-        "/videos/spring/row-1/1%00.mp4",
-        "/videos/spring/row-1/99999999999999999999.mp4",
-        "/videos/spring/row-1/-1.mp4",
-        "/videos/spring/row-1/%D9%A1.mp4",
-    ],
-)
-async def test_no_path_is_made_of_what_is_asked(
-    open_board: OpenBoard, in_folder: Path, path: str
-) -> None:
-    status = 400 if "%00" in path else 404
-    assert (await open_board.viewer.get(path)).status_code == status
+PATHS = (
+    "spring/row-1/2.mp4", "spring/row-9/1.mp4", "autumn/row-1/1.mp4", "spring/row-1/1.exe",
+    "spring/row-1/1.mp4.bak", "spring/row-1/row-1-take1.mp4", "spring/..%2f..%2fetc/passwd",
+    "spring/row-1/..%2frow-1-take1.mp4", "..%2f..%2f..%2fetc%2fpasswd/x/1.mp4",
+    "spring/row-1/1%00.mp4", "spring/row-1/99999999999999999999.mp4", "spring/row-1/-1.mp4",
+    "spring/row-1/%D9%A1.mp4",
+)  # fmt: skip
 
 
-async def test_another_file_under_a_videos_name_is_not_shown(
+async def test_no_path_is_made_of_what_is_asked(open_board: OpenBoard, in_folder: Path) -> None:
+    for path in PATHS:
+        answer = await open_board.viewer.get(f"/videos/{path}")
+        assert answer.status_code == (400 if "%00" in path else 404), path
+
+
+async def test_another_file_in_its_place_is_not_shown(
     open_board: OpenBoard, in_folder: Path
 ) -> None:
     (in_folder / "row-1-take1.mp4").write_bytes(b"somebody's own")
@@ -207,7 +187,7 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 
 
 @pytest.mark.merge
-async def test_videos_of_a_bucket_come_by_a_signed_address(
+async def test_a_bucket_gives_a_signed_address(
     tmp_path: Path, bucket: S3Server, made: bytes
 ) -> None:
     for end, data in (("mp4", made), ("srt", SRT), ("jpg", b"a poster")):
@@ -245,10 +225,29 @@ async def test_videos_of_a_bucket_come_by_a_signed_address(
         assert f"img-src 'self' {bucket.endpoint};" in policy
         assert f"media-src 'self' {bucket.endpoint};" in policy
         assert "connect-src 'self';" in policy
+    async with board_at(tmp_path) as in_a_folder:
+        page = await in_a_folder.viewer.get("/api/v1/me")
+    assert page.headers["content-security-policy"] == POLICY
 
 
-def test_a_folder_adds_nothing_to_what_pages_may_show(open_board: OpenBoard) -> None:
-    from callsheet.deployments.board.guard import POLICY, headers_for
+@pytest.mark.merge
+async def test_a_row_shows_its_copies_and_why_one_is_on_hold(open_board: OpenBoard) -> None:
+    stage = await with_videos(open_board.ledger, 2)
+    row = await stage.row("row-1")
+    copy = partial(FileCopy, take_id=row.take.id, kind="mp4", sha256="a" * 64, bytes=9)
+    there, held = copy(uri="s3://one/a.mp4"), copy(uri="s3://two/a.mp4", fault="another file")
+    await open_board.ledger.write(
+        note_copies, campaign_id=row.campaign_id, copies=[there, held], at=1.0
+    )
 
-    board: Board = replace(open_board.board)
-    assert headers_for(board)["Content-Security-Policy"] == POLICY
+    page = (await (await open_board.form("viewer")).get("/c/spring/rows/row-1")).text
+    found = (await open_board.viewer.get("/api/v1/campaigns/spring/rows?row=row-1")).json()
+
+    assert "Copy on hold: another file" in page
+    assert "s3://one/a.mp4" in page
+    assert found["rows"][0]["copies"] == [
+        {"kind": "mp4", "uri": "s3://one/a.mp4", "held": None},
+        {"kind": "mp4", "uri": "s3://two/a.mp4", "held": "another file"},
+    ]
+    other = (await open_board.viewer.get("/api/v1/campaigns/spring/rows?row=row-2")).json()
+    assert "copies" not in other["rows"][0]

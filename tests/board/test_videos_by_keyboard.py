@@ -16,7 +16,7 @@ pytestmark = pytest.mark.merge
 PAGE = "/c/spring/videos"
 
 
-async def test_videos_are_decided_on_by_keyboard_alone(
+async def test_videos_are_decided_by_keyboard_alone(
     open_board: OpenBoard, chromium: Browser
 ) -> None:
     await decide_by_keyboard(open_board, chromium, videos=24, decisions=20)
@@ -58,9 +58,7 @@ async def _decide(page: Page, number: int) -> None:
         await page.keyboard.press("a")
 
 
-async def test_keys_look_select_compare_and_take_back(
-    open_board: OpenBoard, chromium: Browser
-) -> None:
+async def test_keys_select_compare_and_take_back(open_board: OpenBoard, chromium: Browser) -> None:
     files = stored(open_board.board.settings.store)
     stage = await with_videos(open_board.ledger, 6, files=files, flagged=[4])
     await another_take(stage, "row-2", files=files)
@@ -93,9 +91,7 @@ async def test_keys_look_select_compare_and_take_back(
     assert (await _counted(stage)).reviews == {"keep": 0, "reject": 0, "none": 6}
 
 
-async def test_the_strip_is_under_the_pointer_and_leads_into_the_video(
-    open_board: OpenBoard, chromium: Browser
-) -> None:
+async def test_the_strip_leads_into_the_video(open_board: OpenBoard, chromium: Browser) -> None:
     await with_videos(open_board.ledger, 2, files=stored(open_board.board.settings.store))
     context = await open_board.logged_in(chromium, "viewer")
     async with watched(context):
@@ -112,7 +108,7 @@ async def test_the_strip_is_under_the_pointer_and_leads_into_the_video(
         assert await _open_row(page) == "row-2"
 
 
-async def test_of_two_people_the_second_sees_who_was_first(
+async def test_the_second_person_sees_who_was_first(
     open_board: OpenBoard, chromium: Browser
 ) -> None:
     await with_videos(open_board.ledger, 1, files=stored(open_board.board.settings.store))

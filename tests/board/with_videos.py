@@ -85,7 +85,6 @@ async def another_take(
 
 async def _video(stage: Stage, row: str, files: Sequence[Delivered]) -> None:
     ready = await stage.ready(row)
-    assert ready.take is not None
     await stage.write(deliver, ready, ready.take, files=files, at=NOW)
 
 

@@ -39,27 +39,18 @@ MOST: dict[str, Any] = {
     **LEAST,
     "image": {"digest": "sha256:" + "0" * 64, "pullSecrets": [{"name": "registry"}]},
     "settings": {**LEAST["settings"], "webhook_url": "https://hooks.example", "at_once": 12},
-    "env": {"AWS_REGION": "eu-central-1", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.example:4318"},
-    "secrets": {
-        "name": "callsheet",
-        "keys": {
-            "webhook_secret": "hooks",
-            "aws_credentials": "aws",
-            "prefect_auth_string": "login",
-            "prefect_api_key": "cloud",
-        },
-    },
+    "env": {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.example:4318"},
+    "secrets": {"name": "callsheet", "keys": {
+        "webhook_secret": "hooks", "aws_credentials": "aws", "prefect_auth_string": "login",
+        "prefect_api_key": "cloud",
+    }},
     "board": {"url": "https://board.example", "behindProxy": False, "ingress": INGRESS},
     "receiver": {"replicas": 2, "ingress": INGRESS},
     "worker": {"limit": 0, "podDisruptionBudget": False},
     "state": {"existingClaim": "shared"},
     "log": "text",
-    "metrics": {
-        "enabled": True,
-        "serviceMonitor": True,
-        "from": [{"podSelector": {}}],
-        "labels": {"release": "prometheus"},
-    },
+    "metrics": {"enabled": True, "serviceMonitor": True, "from": [{"podSelector": {}}],
+                "labels": {"release": "prometheus"}},
     "networkPolicy": {
         "from": [{"namespaceSelector": {"matchLabels": {"name": "ingress"}}}],
         "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}],
@@ -71,13 +62,11 @@ MOST: dict[str, Any] = {
     "tolerations": [{"key": "videos", "operator": "Exists"}],
     "priorityClassName": "low",
     "backup": {"enabled": True, "timeZone": "Europe/Berlin", "keep": 3, "storageClass": "slow"},
-    "nightly": {
-        "runs": [
-            {"name": "spring", "inbox": "sheets/spring", "schedule": "0 2 * * *",
-             "timeZone": "Europe/Berlin", "options": ["--approve-up-to", 200]},
-            {"name": "all", "inbox": "sheets/nights.toml", "schedule": "0 4 * * 1-5"},
-        ],
-    },
+    "nightly": {"runs": [
+        {"name": "spring", "inbox": "sheets/spring", "schedule": "0 2 * * *",
+         "timeZone": "Europe/Berlin", "options": ["--approve-up-to", 200]},
+        {"name": "all", "inbox": "sheets/nights.toml", "schedule": "0 4 * * 1-5"},
+    ]},
     "spread": {"keys": ["kubernetes.io/hostname"], "whenUnsatisfiable": "DoNotSchedule"},
 }  # fmt: skip
 WITHOUT_RECEIVER: dict[str, Any] = {
@@ -159,20 +148,17 @@ def test_secrets_are_files_that_others_cannot_read(documents: dict[str, Any]) ->
                     assert one["value"].startswith("/run/secrets/callsheet/")
 
 
-def test_a_role_is_asked_at_its_own_address(documents: dict[str, Any]) -> None:
-    for name in COMPONENTS & pods(documents).keys():
-        (container,) = pods(documents)[name]["containers"]
-        port = container["ports"][0]
-        for probe in ("startupProbe", "livenessProbe"):
-            asked = container[probe]["httpGet"]
-            assert asked["port"] == port["name"]
-            assert (port["containerPort"], asked["path"]) == ROLES[name]
-
-
-def test_a_role_has_time_to_stop(documents: dict[str, Any]) -> None:
+def test_a_role_is_asked_at_its_own_address_and_has_time_to_stop(documents: dict[str, Any]) -> None:
     for name, pod in pods(documents).items():
         if name in COMPONENTS or name.startswith("nightly"):
             assert pod["terminationGracePeriodSeconds"] >= 30, name
+        if name in COMPONENTS:
+            (container,) = pod["containers"]
+            port = container["ports"][0]
+            for probe in ("startupProbe", "livenessProbe"):
+                asked = container[probe]["httpGet"]
+                assert asked["port"] == port["name"]
+                assert (port["containerPort"], asked["path"]) == ROLES[name]
 
 
 def test_selectors_find_their_pods(documents: dict[str, Any]) -> None:
@@ -222,69 +208,24 @@ def test_nobody_gets_in_but_by_the_ports_that_serve(documents: dict[str, Any]) -
 
 
 def test_figures_are_at_a_port_that_no_ingress_leads_to() -> None:
-    made, without = render(MOST), render(LEAST)
-    annotated = render({**LEAST, "metrics": {"enabled": True}})
-    told = of_kind(annotated, "Deployment")["receiver"]["spec"]["template"]["metadata"][
-        "annotations"
-    ]
-
-    assert told["prometheus.io/port"] == "9790"
+    made, annotated = render(MOST), render({**LEAST, "metrics": {"enabled": True}})
     environ = {
         one["name"]: one.get("value") for one in pods(made)["receiver"]["containers"][0]["env"]
     }
+    ports = {
+        name: [port["name"] for port in of_kind(made, "Service")[name]["spec"]["ports"]]
+        for name in ("metrics", "receiver")
+    }
+
+    assert annotations_of(annotated, "receiver")["prometheus.io/port"] == "9790"
     assert environ["CALLSHEET_METRICS"] == "0.0.0.0:9790"
-    assert [port["name"] for port in of_kind(made, "Service")["metrics"]["spec"]["ports"]] == [
-        "metrics"
-    ]
-    assert [port["name"] for port in of_kind(made, "Service")["receiver"]["spec"]["ports"]] == [
-        "http"
-    ]
-    assert "CALLSHEET_METRICS" not in str(all_of(without))
+    assert ports == {"metrics": ["metrics"], "receiver": ["http"]}
+    assert "CALLSHEET_METRICS" not in str(all_of(render(LEAST)))
 
 
-def test_the_board_answers_prometheus_where_there_is_no_receiver() -> None:
-    made = render(WITHOUT_RECEIVER)
-    service, monitor = of_kind(made, "Service")["metrics"], of_kind(made, "ServiceMonitor")
-
-    assert service["spec"]["selector"]["app.kubernetes.io/component"] == "board"
-    assert service["spec"]["ports"][0]["targetPort"] == "http"
-    (endpoint,) = monitor["metrics"]["spec"]["endpoints"]
-    assert endpoint["authorization"] == {"credentials": {"name": "viewer", "key": "token"}}
-    assert endpoint["relabelings"] == [
-        {"targetLabel": "environment", "replacement": "videos/spring"}
-    ]
-    values, _ = CASES["open metrics without the receiver"]
-    board = of_kind(render(values), "Deployment")["board"]["spec"]["template"]["metadata"]
-    assert board["annotations"]["prometheus.io/port"] == "8788"
-    assert "annotations" not in str(of_kind(render(LEAST), "Deployment")["board"]["spec"])
-
-
-def test_the_network_policy_opens_otlp_only_where_it_is_used() -> None:
-    def out(values: dict[str, Any]) -> dict[int, list[Any]]:
-        rules = of_kind(render(values), "NetworkPolicy")[""]["spec"]["egress"]
-        return {
-            port["port"]: rule.get("to", []) for rule in rules for port in rule.get("ports", [])
-        }
-
-    collector = {"podSelector": {"matchLabels": {"app": "collector"}}}
-    narrow = {"otlp": {"port": 4319, "to": [collector]}}
-    assert set(out(LEAST)) == {53, 443, 5432, 4200}
-    assert set(out(MOST)) == {53, 443, 5432, 4200, 4318}
-    assert out({**MOST, "networkPolicy": narrow})[4319] == [collector]
-
-
-def test_pods_of_a_component_are_spread_over_nodes_and_zones() -> None:
-    both = {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}
-    one_key = set(MOST["spread"]["keys"])
-    for values, keys in ((LEAST, both), (MOST, one_key), (WITHOUT_RECEIVER, set())):
-        for one in of_kind(render(values), "Deployment").values():
-            template = one["spec"]["template"]
-            spread = template["spec"].get("topologySpreadConstraints", [])
-            assert {each["topologyKey"] for each in spread} == keys
-            for each in spread:
-                wanted = each["labelSelector"]["matchLabels"]
-                assert wanted == one["spec"]["selector"]["matchLabels"]
-                assert wanted.items() <= template["metadata"]["labels"].items()
+def annotations_of(documents: dict[str, Any], name: str) -> dict[str, str]:
+    metadata = of_kind(documents, "Deployment")[name]["spec"]["template"]["metadata"]
+    return dict(metadata.get("annotations", {}))
 
 
 def test_nightly_runs_are_cron_jobs_with_their_own_terms() -> None:
@@ -340,19 +281,6 @@ def test_prefects_own_chart_comes_along_where_it_is_wanted(tmp_path: Path) -> No
     assert "service.yaml" not in without
     environ = {one["name"]: one["value"] for one in pods(made)["worker"]["containers"][0]["env"]}
     assert environ["PREFECT_API_URL"] == "http://prefect-server.videos.svc:4200/api"
-
-
-def test_prefects_server_records_as_prefect_toml_says() -> None:
-    said = tomllib.loads((ROOT / "prefect.toml").read_text())["server"]
-    values = YAML(typ="safe").load(CHART / "values.yaml")
-    given = {one["name"]: one["value"] for one in values["prefect"]["server"]["env"]}
-    recorder = said["services"]["task_run_recorder"]
-
-    start = "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_"
-    assert given == {
-        "PREFECT_SERVER_ANALYTICS_ENABLED": str(said["analytics_enabled"]).lower(),
-        **{start + name.upper(): str(value) for name, value in recorder.items()},
-    }
 
 
 def test_helm_finds_nothing_wrong(tmp_path: Path) -> None:
@@ -415,3 +343,16 @@ def test_every_value_is_in_the_schema_and_explained() -> None:
         "image", "podAnnotations", "podLabels", "nodeSelector", "tolerations", "affinity",
         "priorityClassName", "workPool",
     }  # fmt: skip
+
+
+def test_prefects_server_records_as_prefect_toml_says() -> None:
+    said = tomllib.loads((ROOT / "prefect.toml").read_text())["server"]
+    values = YAML(typ="safe").load(CHART / "values.yaml")
+    given = {one["name"]: one["value"] for one in values["prefect"]["server"]["env"]}
+    recorder = said["services"]["task_run_recorder"]
+
+    start = "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_"
+    assert given == {
+        "PREFECT_SERVER_ANALYTICS_ENABLED": str(said["analytics_enabled"]).lower(),
+        **{start + name.upper(): str(value) for name, value in recorder.items()},
+    }

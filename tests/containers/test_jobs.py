@@ -46,9 +46,7 @@ def job(values: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "values", [{**LEAST, "jobs": {"enabled": True}}, JOBS], ids=["least", "most"]
 )
-def test_a_flow_runs_job_is_right_by_kubernetes_schemas(
-    values: dict[str, Any], version: str
-) -> None:
+def test_a_flow_runs_job_is_right_by_the_schemas(values: dict[str, Any], version: str) -> None:
     import kubernetes_validate
 
     made = job(values)

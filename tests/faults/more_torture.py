@@ -1,148 +1,76 @@
-"""More of the same: other ways in which a create, a look or a download is struck.
+"""More of the same, and what takes minutes by the clock. Slow: not collected by default.
 
 python -m pytest tests/faults/more_torture.py
 """
 
 from __future__ import annotations
 
+import json
 import signal
+import time
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
-from tests.faults.production import A_WHILE, Production
+from tests.faults.production import Production
+from tests.faults.trouble import troubled
 from tests.programs import Desk, sandbox, simple_sheet
+from tests.stores import moto_s3, rclone_s3
+from tests.unit.store.s3_proxy import refusal
 
-CREATES: dict[str, dict[str, Any]] = {
-    "a proxy's 503": {"do": "error-before", "status": 503, "html": True},
-    "half a JSON that claims to be whole": {"do": "truncated"},
-    "an envelope with nothing in it": {"do": "shapeless"},
-    "words that are no JSON": {"do": "not-json"},
-    "no body": {"do": "empty"},
-    "a page that says 200": {"do": "html"},
-    "a body that drips": {"do": "drip", "bytes": 16, "seconds": 0.01},
-    "compressed unasked": {"do": "gzip"},
-    "a limit told as a word": {"do": "limited", "retry_after": "soon"},
-    "a limit told as a negative number": {"do": "limited", "retry_after": -30},
-    "a limit told as a date of a clock three hours ahead": {
-        "do": "limited",
-        "retry_after_date": 2,
-        "clock_skew": 10800,
-    },
-    "reset after the video was begun": {"do": "reset-after"},
-    "dropped before anything was done": {"do": "drop-before"},
-    "500 before anything was done": {"do": "error-before"},
-    "a proxy's 504 over a video that was begun": {"do": "error-after", "status": 504, "html": True},
-    "no id in it": {"do": "rewrite", "remove": ["id"]},
-    "headers that drip": {"do": "drip-headers", "bytes": 16, "seconds": 0.01},
-}
-LOOKS: dict[str, dict[str, Any]] = {
-    "a page": {"do": "html"},
-    "a word for failure": {"do": "rewrite", "set": {"status": "failed"}},
-    "a connection that is reset": {"do": "reset-before"},
-    "half an answer": {"do": "truncated"},
-}
-#: What is said of a video, or of when to look at it; there is a look at the deadline anyway.
-ODD: dict[str, dict[str, Any]] = {
-    "no word": {"on": "get", "do": "rewrite", "remove": ["status"]},
-    "no first look at all": {"on": "create", "do": "rewrite", "set": {"poll_after_seconds": 0}},
-    "a hint that is a word": {
-        "on": "create",
-        "do": "rewrite",
-        "set": {"poll_after_seconds": "soon"},
-    },
-}
-DOWNLOADS: dict[str, list[dict[str, Any]]] = {
-    "a cut body in chunks": [{"nth": 1, "do": "cut-body", "framing": "chunked"}],
-    "half a video that claims to be whole": [{"nth": 1, "do": "truncated"}],
-    "a reset half way": [{"nth": 1, "do": "reset-midway"}],
-    "a plain video that is called compressed": [{"nth": 1, "do": "gzip-lie"}],
-    "no length": [{"nth": 1, "do": "no-length", "close": True}],
-    "an XML error that says 200": [{"nth": 1, "do": "xml"}],
-    "no byte": [{"nth": 1, "do": "empty"}],
-    "a cut, and another part than was asked for": [
-        {"nth": 1, "do": "cut-body"},
-        {"nth": 2, "do": "range-shifted"},
+#: What strikes the first call of a kind, the second too where there are two.
+STRUCK: dict[str, list[dict[str, Any]]] = {
+    "create": [
+        {"do": "truncated"},
+        {"do": "shapeless"},
+        {"do": "html"},
+        {"do": "gzip"},
+        {"do": "limited", "retry_after": "soon"},
+        {"do": "reset-after"},
+        {"do": "error-after", "status": 504, "html": True},
+        {"do": "rewrite", "remove": ["id"]},
     ],
-    "an address that expires during the transfer": [
-        {"nth": 1, "do": "cut-body"},
-        {"nth": 2, "do": "expired"},
+    "get": [
+        {"do": "html"},
+        {"do": "rewrite", "set": {"status": "failed"}},
+        {"do": "rewrite", "remove": ["status"]},
     ],
-    "a cut body whose end nobody can tell": [{"nth": 1, "do": "truncated", "framing": "close"}],
-    "a cut, and a server that ignores ranges": [
-        {"nth": 1, "do": "cut-body"},
-        {"nth": 2, "do": "range-ignored"},
+    "file": [
+        {"do": "cut-body", "framing": "chunked"},
+        {"do": "cut-body", "then": "range-shifted"},
+        {"do": "cut-body", "then": "range-ignored"},
+        {"do": "cut-body", "then": "expired"},
+        {"do": "truncated", "framing": "close"},
+        {"do": "gzip-lie"},
+        {"do": "xml"},
+        {"do": "empty"},
     ],
-    "a video compressed unasked": [{"nth": 1, "do": "gzip"}],
 }
+CASES = [(on, fault) for on, faults in STRUCK.items() for fault in faults]
 
 
-@pytest.mark.parametrize("fault", CREATES.values(), ids=CREATES)
-def test_a_create_struck_in_other_ways_ends_with_one_video(
-    production: Production, fault: dict[str, Any]
+@pytest.mark.parametrize(("on", "fault"), CASES, ids=json.dumps)
+def test_a_struck_call_ends_in_one_video(
+    production: Production, on: str, fault: dict[str, Any]
 ) -> None:
     production.asks_for(1)
-    production.service.plan_fault(on="create", nth=1, **fault)
-    assert production.run().status == 0
-    production.ends_well()
-
-
-@pytest.mark.parametrize("fault", LOOKS.values(), ids=LOOKS)
-def test_a_look_struck_in_other_ways_is_repeated(
-    production: Production, fault: dict[str, Any]
-) -> None:
-    production.asks_for(1)
-    production.service.plan_fault(on="get", nth=1, **fault)
-    assert production.run().status == 0
-    production.ends_well()
-
-
-@pytest.mark.parametrize("fault", ODD.values(), ids=ODD)
-def test_whatever_else_is_said_of_a_video_that_is_there_it_is_fetched(
-    production: Production, fault: dict[str, Any]
-) -> None:
-    production.asks_for(1)
-    production.service.plan_fault(**fault)
+    first = dict(fault)
+    if then := first.pop("then", None):
+        production.service.plan_fault(on=on, nth=2, do=then)
+    production.service.plan_fault(on=on, nth=1, **first)
     assert production.run(CALLSHEET_DEADLINE="2s").status == 0
     production.ends_well()
 
 
-@pytest.mark.parametrize("faults", DOWNLOADS.values(), ids=DOWNLOADS)
-def test_a_download_struck_in_other_ways_brings_the_true_video(
-    production: Production, faults: list[dict[str, Any]]
-) -> None:
-    production.asks_for(1)
-    for fault in faults:
-        production.service.plan_fault(on="file", **fault)
-    assert production.run().status == 0
-    production.ends_well()
-
-
 @pytest.mark.parametrize("answers", ["bare", "renamed"])
-def test_an_id_under_another_name_or_without_an_envelope_is_found(
-    tmp_path: Path, answers: str
-) -> None:
+def test_an_id_under_another_name_is_found(tmp_path: Path, answers: str) -> None:
     with sandbox(tmp_path / "odd", "--answers", answers) as odd:
         production = Production(Desk(tmp_path, odd.environ), odd, f"c-{answers}").asks_for(1)
         odd.plan_fault(on="create", nth=1, do="drop-after")
         assert production.run().status == 0
         assert production.states() == {"delivered": 1}
         assert production.paid_once()
-
-
-def test_a_service_that_is_gone_leaves_everything_to_a_later_run(tmp_path: Path) -> None:
-    state = tmp_path / "service"
-    with sandbox(state) as first:
-        port = str(urlsplit(first.ready["auth_url"]).port)
-        production = Production(Desk(tmp_path, first.environ), first, "c-gone").asks_for(1)
-        first.plan_fault(on="create", do="crash-before")
-        parked = production.run("--max-wait", A_WHILE)
-    assert parked.status == 5
-    assert production.states() == {"submitting": 1}
-    with sandbox(state, "--port", port) as back:
-        Production(production.desk, back, production.name, videos=1).ends_well()
 
 
 def test_a_run_ended_by_a_signal_with_calls_under_way_loses_none(production: Production) -> None:
@@ -159,53 +87,99 @@ def test_a_run_ended_by_a_signal_with_calls_under_way_loses_none(production: Pro
     production.ends_well()
 
 
-def test_the_same_campaign_from_two_folders_at_once_is_paid_once(
-    production: Production, tmp_path: Path
-) -> None:
+def test_a_campaign_from_two_folders_is_paid_once(production: Production, tmp_path: Path) -> None:
     # Two people with a ledger each: neither knows of the other, the keys are the same.
     production.asks_for(3)
-    folders = [tmp_path / "ada", tmp_path / "ben"]
-    desks = []
-    for folder in folders:
-        folder.mkdir()
-        desks.append(Desk(folder, production.desk.environ))
-        desks[-1].sheet(production.sheet, simple_sheet(3, title=production.name))
+    desks = [Desk(tmp_path / name, production.desk.environ) for name in ("ada", "ben")]
+    for desk in desks:
+        desk.folder.mkdir()
+        desk.sheet(production.sheet, simple_sheet(3, title=production.name))
 
     words = ("run", production.sheet, "--yes", "--without-prefect")
-    processes = [desk.start(*words) for desk in desks]
-
-    for process in processes:
+    for process in [desk.start(*words) for desk in desks]:
         _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
+
     for desk in desks:
         production.desk = desk
         production.ends_well()
 
 
-def test_a_create_that_is_never_carried_out_is_left_to_a_later_run(
-    production: Production,
-) -> None:
+def test_an_answer_that_never_comes_is_asked_for_again(production: Production) -> None:
     production.asks_for(1)
-    production.service.plan_fault(on="create", do="drop-before")
+    production.service.plan_fault(on="create", nth=1, do="hang")
+    assert production.run(timeout=600).status == 0
+    production.ends_well()
 
-    parked = production.run("--max-wait", A_WHILE)
+
+def test_a_service_in_trouble_for_minutes_parks_the_run(production: Production) -> None:
+    production.asks_for(1)
+    for read in ("get", "list", "templates"):
+        production.service.plan_fault(on=read, do="error-before", status=503)
+
+    parked = production.run(timeout=600)
 
     assert parked.status == 5
-    assert production.row()["state"] == "submitting"
-    assert production.count("reserve") == 0
+    assert "the service has not answered for 120 s" in parked.err
+    assert production.states() == {"rendering": 1}
     production.ends_well()
 
 
-def test_captions_that_are_empty_are_asked_for_again(production: Production) -> None:
+def test_a_run_frozen_longer_than_its_lease_pays_for_nothing_twice(production: Production) -> None:
+    production.asks_for(3)
+    production.service.plan_fault(on="create", nth=2, do="slow", seconds=5)
+    production.service.plan_fault(on="render", do="slow", seconds=5)
+    frozen = production.start()
+    production.waits_for(lambda: production.count("reserve") > 0)
+    frozen.send_signal(signal.SIGSTOP)
+    time.sleep(65)
+    # The lease has lapsed: another run takes over, and the first one wakes up beside it.
+    other = production.start()
+    time.sleep(2)
+    frozen.send_signal(signal.SIGCONT)
+
+    for process in (frozen, other):
+        _, err = process.communicate(timeout=300)
+        assert process.returncode in (0, 5), err
+        assert "Traceback" not in err
+    production.ends_well()
+
+
+STRANGER = b"a stranger's video"
+
+
+def test_a_bucket_without_if_none_match_loses_nothing(
+    production: Production, tmp_path: Path
+) -> None:
     production.asks_for(1)
-    production.service.plan_fault(on="captions", nth="1-2", do="empty")
-    assert production.run().status == 0
-    production.ends_well()
+    (tmp_path / "s3").mkdir()
+    with rclone_s3(tmp_path / "s3") as server:
+        production.desk.environ |= {**server.environment(), "CALLSHEET_STORE": server.address}
+        key = f"{production.name}/r001/r001-take1.mp4"
+        server.client().put_object(Bucket=server.bucket, Key=key, Body=STRANGER)
+
+        ended = production.run()
+
+        assert ended.status == 3
+        assert "exists already and is another file" in production.row()["reason"]
+        assert server.read(key) == STRANGER
+        server.client().delete_object(Bucket=server.bucket, Key=key)
+        production.ends_well(lambda uri: server.read(uri.removeprefix(f"{server.address}/")))
 
 
-def test_a_clock_that_jumps_forward_between_runs_costs_nothing(production: Production) -> None:
-    production.asks_for(2)
-    production.service.plan_fault(on="create", do="drop-after")
-    assert production.run("--max-wait", A_WHILE).status == 5
-    production.time_passes(3600)
-    production.ends_well()
+def test_a_bucket_that_refuses_checksum_headers_gets_the_video(production: Production) -> None:
+    async def old(request, body, forward):
+        if "x-amz-checksum-sha256" in request.headers:
+            return refusal(501, "NotImplemented")
+        return await forward()
+
+    production.asks_for(1)
+    with moto_s3() as moto, troubled(moto, old) as proxy:
+        production.desk.environ |= proxy.server.environment()
+        production.desk.environ["CALLSHEET_STORE"] = f"{moto.address}/old"
+
+        ended = production.run()
+
+        assert ended.status == 0, ended.err
+        assert "reads every file back" in ended.err
+        production.is_whole(lambda uri: moto.read(uri.removeprefix(f"{moto.address}/")))

@@ -139,7 +139,7 @@ class Production:
         yield from (file for file in self.store.rglob("*") if file.suffix in kinds)
 
     def time_passes(self, seconds: float) -> None:
-        """Make what the ledger remembers so much older (negative: our clock went back)."""
+        """Make what the ledger remembers so much older."""
         with closing(sqlite3.connect(self.ledger)) as ledger, ledger:
             for moment in ("intended_at", "accepted_at", "ready_at"):
                 ledger.execute(f"UPDATE takes SET {moment} = {moment} - ?", (seconds,))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.faults.production import Production
-from tests.faults.s3_thread import troubled
+from tests.faults.trouble import troubled
 from tests.launcher import Process
 from tests.programs import Finished
 from tests.stores import moto_s3

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 
 from tests.faults.production import Production
-from tests.faults.s3_thread import troubled
+from tests.faults.trouble import troubled
 from tests.programs import Desk, Finished, Sandbox
 from tests.stores import S3Server, moto_s3
 from tests.unit.store.s3_proxy import Forward, Trouble, checking, refusal
@@ -124,9 +124,7 @@ def test_a_strangers_object_is_left_alone(struck: Struck) -> None:
     [("r005", "expired"), ("r006", "denied"), ("r007", "does not exist")],
     ids=["credentials that expire", "access that is denied", "a bucket that is gone"],
 )
-def test_a_bucket_that_stops_letting_us_in_holds_the_row(
-    struck: Struck, row: str, words: str
-) -> None:
+def test_a_bucket_that_is_shut_holds_the_row(struck: Struck, row: str, words: str) -> None:
     assert struck.ended.status == 3
     assert struck.rows[row]["state"] == "held"
     assert words in struck.rows[row]["reason"]
@@ -142,9 +140,7 @@ def test_once_the_trouble_is_over_every_video_is_there_and_paid_once(struck: Str
     struck.production.ends_well(struck.read)
 
 
-def test_a_run_killed_in_the_middle_of_an_upload_leaves_no_part_of_it(
-    production: Production, moto: S3Server
-) -> None:
+def test_a_run_killed_in_an_upload_leaves_no_part(production: Production, moto: S3Server) -> None:
     production.asks_for(1)
 
     async def killed(request, body, forward):

@@ -55,19 +55,7 @@ async def _cut_off(calls: list[asyncio.Task[object]], count: Mapping[str, int]) 
     assert all(isinstance(end, asyncio.CancelledError) for end in ended)
 
 
-async def test_the_client_calls_on_after_hundreds_of_calls_were_cut_off(silent) -> None:
-    address, count = silent
-    async with VideoService(base_url=f"{address}/api/v1", api_key="mav_x") as service:
-        for _ in range(3):
-            calls = [asyncio.create_task(service.get(f"vid_{n}")) for n in range(200)]
-            await _cut_off(calls, count)
-        video = await asyncio.wait_for(service.get("vid_quick"), 30)
-    assert video.status == "generating"
-
-
-async def test_the_downloader_goes_on_after_hundreds_of_downloads_were_cut_off(
-    silent, tmp_path
-) -> None:
+async def test_calls_and_downloads_go_on_after_hundreds_were_cut_off(silent, tmp_path) -> None:
     address, count = silent
 
     async def quick() -> str:
@@ -76,6 +64,12 @@ async def test_the_downloader_goes_on_after_hundreds_of_downloads_were_cut_off(
     async def slow() -> str:
         return f"{address}/content"
 
+    async with VideoService(base_url=f"{address}/api/v1", api_key="mav_x") as service:
+        for _ in range(3):
+            calls = [asyncio.create_task(service.get(f"vid_{n}")) for n in range(200)]
+            await _cut_off(calls, count)
+        video = await asyncio.wait_for(service.get("vid_quick"), 30)
+    assert video.status == "generating"
     async with Fetcher(spool=tmp_path, allow_http=True) as fetcher:
         for turn in range(3):
             calls = [asyncio.create_task(fetcher.fetch(f"{turn}-{n}", slow)) for n in range(100)]
@@ -84,9 +78,7 @@ async def test_the_downloader_goes_on_after_hundreds_of_downloads_were_cut_off(
     assert fetched.path.read_bytes() == CONTENT
 
 
-async def test_a_step_that_is_carried_out_again_after_it_succeeded_pays_nothing(
-    production: Production,
-) -> None:
+async def test_a_step_that_is_carried_out_again_pays_nothing(production: Production) -> None:
     production.asks_for(3)
     folder = production.desk.folder
     environ = {**production.desk.environ, "CALLSHEET_STORE": str(production.store)}

@@ -7,13 +7,12 @@ import shutil
 import signal
 import sqlite3
 import time
-from pathlib import Path
 
 import pytest
 
-from tests.faults.mounts import read_only, small_disk
 from tests.faults.production import A_WHILE, Production
-from tests.programs import Finished, simple_sheet
+from tests.faults.trouble import read_only, small_disk
+from tests.programs import Desk, Finished, simple_sheet
 
 pytestmark = pytest.mark.merge
 
@@ -35,9 +34,7 @@ def test_a_spool_without_room_leaves_the_video_to_a_later_run(production: Produc
     production.ends_well()
 
 
-def test_a_ledger_whose_disk_fills_up_in_the_middle_says_what_was_paid(
-    production: Production,
-) -> None:
+def test_a_ledger_whose_disk_fills_up_says_what_was_paid(production: Production) -> None:
     production.asks_for(16)
     with small_disk(production.ledger.parent, "20m") as grow:
         # The ledger has all rows, and the first of them is made.
@@ -48,7 +45,7 @@ def test_a_ledger_whose_disk_fills_up_in_the_middle_says_what_was_paid(
         run = production.start()
         production.waits_for(lambda: production.count("reserve") > before)
         os.kill(run.pid, signal.SIGSTOP)
-        grow(f"{_used(production.ledger.parent) + 64}k")
+        grow(f"{shutil.disk_usage(production.ledger.parent).used // 1024 + 64}k")
         os.kill(run.pid, signal.SIGCONT)
 
         out, err = run.communicate(timeout=120)
@@ -57,16 +54,12 @@ def test_a_ledger_whose_disk_fills_up_in_the_middle_says_what_was_paid(
         assert stopped.status == 1, stopped.err
         assert "the run stopped" in stopped.err
         assert "nothing was spent" not in stopped.err + stopped.out
-        assert "credits" in stopped.err or "callsheet status" in stopped.err
-        assert stopped.json["exit"] == 1
         # Downloads want room to spare.
         grow("1g")
         production.ends_well()
 
 
-def test_a_ledger_on_a_disk_that_is_read_only_is_named_and_goes_on_as_a_copy(
-    production: Production,
-) -> None:
+def test_a_ledger_on_a_read_only_disk_goes_on_as_a_copy(production: Production) -> None:
     assert production.asks_for(1).run().status == 0
     elsewhere = production.desk.folder / "elsewhere"
     with read_only(production.ledger.parent):
@@ -85,54 +78,39 @@ def test_a_ledger_on_a_disk_that_is_read_only_is_named_and_goes_on_as_a_copy(
     assert (again.status, production.count("reserve")) == (0, 1), again.err
 
 
-def test_a_backup_that_has_no_room_names_the_disk(production: Production) -> None:
+def test_a_backup_or_a_restore_that_has_no_room_names_the_disk(production: Production) -> None:
     assert production.asks_for(1).run().status == 0
-    elsewhere = production.desk.folder / "backups"
-    with small_disk(elsewhere, "64k"):
-        refused = production.desk.call("ledger", "backup", str(elsewhere))
-        assert refused.status == 2, refused.err
-        assert f"the disk of {elsewhere} is full; no copy was left there" in refused.err
-        assert list(elsewhere.iterdir()) == []
-    production.ends_well()
-
-
-def test_a_restore_that_has_no_room_names_the_disk(production: Production) -> None:
-    assert production.asks_for(1).run().status == 0
-    backup = production.desk.call("ledger", "backup", "whole.db", "--json")
+    whole = production.desk.call("ledger", "backup", "whole.db", "--json")
     elsewhere = production.desk.folder / "elsewhere"
-    # The copy fits; its check and its note, which need a log, do not.
-    with small_disk(elsewhere, f"{-(-backup.json['bytes'] // 4096) * 4 + 4}k"):
-        production.desk.environ["CALLSHEET_LEDGER"] = f"sqlite:///{elsewhere}/ledger.db"
-        refused = production.desk.call("ledger", "restore", "whole.db")
-        assert refused.status == 2, refused.err
-        assert f"the disk of {elsewhere} is full; no copy was left there" in refused.err
-        assert list(elsewhere.iterdir()) == []
-
-
-def _used(folder: Path) -> int:
-    """Return how many kilobytes of a disk are used."""
-    disk = shutil.disk_usage(folder)
-    return disk.used // 1024
+    environ = {"CALLSHEET_LEDGER": f"sqlite:///{elsewhere}/ledger.db"}
+    # The restored copy fits; its check and its note, which need a log, do not.
+    room = f"{-(-whole.json['bytes'] // 4096) * 4 + 4}k"
+    for size, verb, given in (("64k", "backup", {}), (room, "restore", environ)):
+        desk = Desk(production.desk.folder, {**production.desk.environ, **given})
+        desk.may_be_here = False
+        with small_disk(elsewhere, size):
+            refused = desk.call("ledger", verb, str(elsewhere) if verb == "backup" else "whole.db")
+            assert refused.status == 2, refused.err
+            assert f"the disk of {elsewhere} is full; no copy was left there" in refused.err
+            assert list(elsewhere.iterdir()) == []
 
 
 def test_what_a_command_writes_is_whole_or_not_there(production: Production) -> None:
-    production.asks_for(2)
-    assert production.run().status == 0
-    folder = production.desk.folder
-    production.desk.sheet("more.csv", simple_sheet(20))
-    video = production.row()["video_id"]
+    assert production.asks_for(2).run().status == 0
+    desk, folder = production.desk, production.desk.folder
+    desk.sheet("more.csv", simple_sheet(20))
     with small_disk(folder / "full", "4k"):
         for words in (
             ("plan", "more.csv", "-o", "full/plan.json"),
             ("export", production.name, "--zip", "full/videos.zip"),
         ):
-            refused = production.desk.call(*words)
+            refused = desk.call(*words)
             assert (refused.status, list((folder / "full").iterdir())) == (2, []), refused.err
-            assert len(refused.err.splitlines()) <= 3, refused.err
             assert "cannot be written: No space left on device" in refused.err
     (folder / "mine").mkdir()
     with read_only(folder / "mine"):
-        refused = production.desk.call("video", "download", video, "-o", "mine/one.mp4")
+        video = production.row()["video_id"]
+        refused = desk.call("video", "download", video, "-o", "mine/one.mp4")
     assert (refused.status, "you may not write to mine" in refused.err) == (2, True), refused.err
 
 
@@ -150,9 +128,7 @@ def test_a_store_that_fills_up_keeps_no_half_a_video(production: Production) -> 
         production.ends_well()
 
 
-def test_a_ledger_that_cannot_be_written_stops_the_run_before_it_pays(
-    production: Production,
-) -> None:
+def test_a_ledger_that_cannot_be_written_stops_the_run(production: Production) -> None:
     production.asks_for(1)
     production.run("--select", "state:failed")
     with read_only(production.ledger.parent):
@@ -162,9 +138,7 @@ def test_a_ledger_that_cannot_be_written_stops_the_run_before_it_pays(
     production.ends_well()
 
 
-def test_a_damaged_ledger_is_named_and_its_videos_are_not_paid_again(
-    production: Production,
-) -> None:
+def test_a_damaged_ledger_is_named_and_nothing_is_paid_again(production: Production) -> None:
     production.asks_for(2)
     production.run()
     whole = production.ledger.read_bytes()
@@ -179,9 +153,7 @@ def test_a_damaged_ledger_is_named_and_its_videos_are_not_paid_again(
     production.ends_well()
 
 
-def test_a_ledger_that_another_program_locks_for_a_while_is_waited_for(
-    production: Production,
-) -> None:
+def test_a_ledger_that_another_program_locks_is_waited_for(production: Production) -> None:
     production.asks_for(2)
     production.service.plan_fault(on="create", do="slow-before", seconds=1)
     struck = len(production.service.strikes())
@@ -200,9 +172,7 @@ def test_a_ledger_that_another_program_locks_for_a_while_is_waited_for(
 
 
 @pytest.mark.parametrize("is_back", [True, False])
-def test_a_ledger_that_is_moved_or_deleted_in_the_middle_stops_the_run(
-    production: Production, is_back: bool
-) -> None:
+def test_a_ledger_moved_in_the_middle_stops_the_run(production: Production, is_back: bool) -> None:
     production.asks_for(4)
     production.desk.environ |= {"CALLSHEET_AT_ONCE": "1"}
     production.service.plan_fault(on="create", do="slow", every=1, seconds=1)
@@ -230,9 +200,7 @@ def test_a_ledger_that_is_moved_or_deleted_in_the_middle_stops_the_run(
         ("0023", "of a Callsheet before its first release"),
     ],
 )
-def test_a_ledger_of_another_release_is_refused(
-    production: Production, schema: str, words: str
-) -> None:
+def test_a_ledger_of_another_release_ends(production: Production, schema: str, words: str) -> None:
     production.asks_for(1)
     production.run()
     with sqlite3.connect(production.ledger) as ledger:

@@ -1,46 +1,43 @@
-"""What the service refuses: the row says why, the others go on, and nothing is paid for twice."""
+"""What the service refuses, or a service that is not there: the row says why, the others go on, and
+nothing is paid for twice."""
 
 from __future__ import annotations
 
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults.production import A_WHILE, Production
+from tests.certificates import certificate
+from tests.faults.production import Production
 from tests.web import watcher
 
 pytestmark = pytest.mark.merge
 
 
-def test_credits_that_run_out_in_the_middle_hold_the_rest(production: Production) -> None:
+@pytest.mark.parametrize(
+    ("fault", "reason"), [("no-credits", "add credits, then run again"), ("unauthorized", "401")]
+)
+def test_what_ends_in_the_middle_holds_it(production: Production, fault: str, reason: str) -> None:
     production.asks_for(3)
-    production.service.plan_fault(on="create", nth="2-99", do="no-credits")
+    production.service.plan_fault(on="create", nth="2-99", do=fault)
 
     ended = production.run(CALLSHEET_AT_ONCE="1")
 
     assert ended.status == 3
     assert ended.json["rows"] == {"total": 3, "delivered": 1, "held": 2}
-    assert "add credits, then run again" in production.row(3)["reason"]
+    assert reason in production.row(3)["reason"]
     assert production.count("reserve") == 1
     production.ends_well()
 
 
-def test_a_key_revoked_in_the_middle_holds_the_rest(production: Production) -> None:
-    production.asks_for(3)
-    production.service.plan_fault(on="create", nth="2-99", do="unauthorized")
-
-    ended = production.run(CALLSHEET_AT_ONCE="1")
-
-    assert ended.status == 3
-    assert ended.json["rows"] == {"total": 3, "delivered": 1, "held": 2}
-    assert "401" in production.row(2)["reason"]
-    production.ends_well()
-
-
-def test_a_key_revoked_while_a_video_is_made_leaves_it_to_a_later_run(
-    production: Production,
-) -> None:
+def test_a_key_revoked_meanwhile_leaves_it_to_a_later_run(production: Production) -> None:
     production.asks_for(1)
     production.service.plan_fault(on="get", do="unauthorized")
 
@@ -51,9 +48,7 @@ def test_a_key_revoked_while_a_video_is_made_leaves_it_to_a_later_run(
     production.ends_well()
 
 
-def test_a_key_without_the_scope_buys_nothing_and_the_right_one_does(
-    production: Production,
-) -> None:
+def test_a_key_without_the_scope_buys_nothing(production: Production) -> None:
     production.asks_for(2)
 
     ended = production.run(CALLSHEET_API_KEY=production.service.ready["keys"]["read"])
@@ -102,9 +97,7 @@ LIMITS: dict[str, tuple[dict[str, Any], float]] = {
 
 
 @pytest.mark.parametrize(("limit", "least"), LIMITS.values(), ids=LIMITS)
-def test_a_limit_is_waited_out_however_its_moment_is_told(
-    production: Production, limit: dict[str, Any], least: float
-) -> None:
+def test_a_limit_is_waited_out(production: Production, limit: dict[str, Any], least: float) -> None:
     production.asks_for(2)
     production.service.plan_fault(on="create", nth=1, do="limited", **limit)
 
@@ -112,8 +105,9 @@ def test_a_limit_is_waited_out_however_its_moment_is_told(
 
     assert ended.status == 0, ended.err
     struck = datetime.fromisoformat(production.service.strikes()[-1]["time"]).timestamp()
-    begun = [e["time"] for e in production.service.charges() if e["event"] == "reserve"][-2:]
-    assert all(_seconds(moment) >= struck + least for moment in begun)
+    log = production.service.charges()
+    begun = [datetime.fromisoformat(e["time"]) for e in log if e["event"] == "reserve"][-2:]
+    assert all(moment.timestamp() >= struck + least for moment in begun)
     production.ends_well()
 
 
@@ -132,14 +126,7 @@ def test_a_limit_beyond_all_sense_parks_and_is_kept(production: Production) -> N
     assert production.count("reserve") == 0
 
 
-def _seconds(moment: Any) -> float:
-    text = isinstance(moment, str)
-    return datetime.fromisoformat(moment).timestamp() if text else float(moment)
-
-
-def test_a_row_whose_price_cannot_be_asked_is_held_and_the_others_are_made(
-    production: Production,
-) -> None:
+def test_a_row_whose_price_cannot_be_asked_is_held_alone(production: Production) -> None:
     production.asks_for(3)
     # One row after the other: the second is asked for three times.
     production.service.plan_fault(on="estimate", nth="2-4", do="error-before")
@@ -149,27 +136,66 @@ def test_a_row_whose_price_cannot_be_asked_is_held_and_the_others_are_made(
     assert ended.status == 3
     assert ended.json["rows"] == {"total": 3, "delivered": 2, "held": 1}
     [held] = [row for row in map(production.row, (1, 2, 3)) if row["state"] == "held"]
-    assert "no price" in held["reason"]
-    assert "500" in held["reason"]
     assert "nothing was spent on it; run again" in held["reason"]
     production.service.clear_faults()
     assert production.run().json["rows"] == {"total": 3, "delivered": 3}
     production.ends_well()
 
 
-@pytest.mark.slow
-def test_one_row_alone_whose_price_cannot_be_asked_does_not_keep_the_others_waiting(
-    production: Production,
+NOBODY = {
+    "nobody listens": "http://127.0.0.1:9/api/v1",
+    "no such host": "http://no.such.host.invalid/api/v1",
+}
+
+
+@pytest.mark.parametrize("address", NOBODY.values(), ids=NOBODY)
+def test_a_service_that_is_not_there_costs_nothing(production: Production, address: str) -> None:
+    production.asks_for(1)
+
+    refused = production.run(CALLSHEET_BASE_URL=address)
+
+    assert refused.status == 2
+    assert "could not be reached" in refused.err
+    assert "nothing was spent" in refused.err
+    production.ends_well()
+
+
+def test_a_certificate_that_nobody_vouches_for_is_told(
+    production: Production, tmp_path: Path
 ) -> None:
     production.asks_for(1)
-    production.service.plan_fault(on="get", do="error-before")
-    assert production.run("--max-wait", A_WHILE).status == 5
-    production.service.clear_faults()
-    production.asks_for(2)
-    production.service.plan_fault(on="estimate", do="error-before")
+    with untrusted(tmp_path) as (address, tries):
+        refused = production.run(CALLSHEET_BASE_URL=address)
 
-    ended = production.run()
-
-    assert ended.status == 3
-    assert ended.json["rows"] == {"total": 2, "delivered": 1, "held": 1}
+    assert refused.status == 2
+    assert "certificate" in refused.err
+    assert "nothing was spent" in refused.err
+    assert len(tries) <= 3
     production.ends_well()
+
+
+@contextmanager
+def untrusted(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """Serve https under a certificate of our own making; yield the address and who came."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate(folder))
+    tries: list[str] = []
+
+    class Server(HTTPServer):
+        def get_request(self):
+            connection, address = super().get_request()
+            tries.append(address)
+            return context.wrap_socket(connection, server_side=True), address
+
+        def handle_error(self, request, client_address) -> None:
+            """Say nothing: the client is meant to hang up."""
+
+    server = Server(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"https://127.0.0.1:{server.server_address[1]}/api/v1", tries
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

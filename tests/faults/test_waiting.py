@@ -26,9 +26,7 @@ ODD: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("fault", ODD.values(), ids=ODD)
-def test_whatever_is_said_of_a_video_that_is_there_it_is_fetched(
-    production: Production, fault: dict[str, Any]
-) -> None:
+def test_what_is_there_is_fetched(production: Production, fault: dict[str, Any]) -> None:
     production.asks_for(1)
     production.service.plan_fault(**fault)
 
@@ -39,9 +37,7 @@ def test_whatever_is_said_of_a_video_that_is_there_it_is_fetched(
     production.ends_well()
 
 
-def test_a_render_that_takes_too_long_is_stalled_and_fetched_free_later(
-    production: Production,
-) -> None:
+def test_a_render_that_takes_too_long_is_fetched_free_later(production: Production) -> None:
     production.asks_for(2)
     production.service.plan_fault(on="render", nth=1, do="slow", seconds=4)
 
@@ -81,23 +77,7 @@ def test_a_failed_render_is_made_again_as_often_as_was_approved(production: Prod
     assert again.json["credits"]["charged_this_run"] == 0
 
 
-def test_a_render_that_fails_is_told_and_costs_nothing(production: Production) -> None:
-    production.asks_for(2)
-    production.service.plan_fault(on="render", nth=1, do="fail")
-
-    ended = production.run()
-    again = production.run()
-
-    assert ended.status == again.status == 3
-    assert production.states() == {"delivered": 1, "failed": 1}
-    assert ended.json["credits"]["charged"] == 15
-    assert production.count("reserve") == 2
-    assert production.count("charge") == production.count("release") == 1
-
-
-def test_a_video_that_a_colleague_deleted_is_never_paid_again_by_itself(
-    production: Production,
-) -> None:
+def test_a_video_that_a_colleague_deleted_is_not_paid_again(production: Production) -> None:
     production.asks_for(1)
     production.service.plan_fault(on="render", do="never")
     assert production.run("--max-wait", A_WHILE).status == 5
@@ -111,19 +91,6 @@ def test_a_video_that_a_colleague_deleted_is_never_paid_again_by_itself(
     assert production.states() == {"stalled": 1}
     assert "no longer knows this video (404)" in production.row()["reason"]
     assert production.count("reserve") == 1
-
-
-def test_an_address_that_is_refused_after_it_was_given_is_asked_for_again(
-    production: Production,
-) -> None:
-    production.asks_for(1)
-    production.service.plan_fault(on="file", nth=1, do="expired")
-    production.service.plan_fault(on="download", nth="2-3", do="conflict")
-
-    ended = production.run()
-
-    assert ended.status == 0, ended.err
-    production.ends_well()
 
 
 def test_a_new_video_of_a_row_never_takes_the_place_of_the_old_one(production: Production) -> None:
@@ -143,9 +110,7 @@ def test_a_new_video_of_a_row_never_takes_the_place_of_the_old_one(production: P
     production.still_has(second)
 
 
-def test_a_render_cancelled_from_outside_is_told_and_its_credits_are_free(
-    production: Production,
-) -> None:
+def test_a_render_cancelled_from_outside_frees_its_credits(production: Production) -> None:
     production.asks_for(2)
     production.service.plan_fault(on="render", nth=1, do="never")
     assert production.run("--max-wait", A_WHILE, CALLSHEET_AT_ONCE="1").status == 5
@@ -159,6 +124,19 @@ def test_a_render_cancelled_from_outside_is_told_and_its_credits_are_free(
     assert ended.json["credits"]["charged"] == 15
     assert production.count("release") == 1
     assert production.count("charge") == 1
+
+
+def test_an_address_that_is_refused_after_it_was_given_is_asked_for_again(
+    production: Production,
+) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="file", nth=1, do="expired")
+    production.service.plan_fault(on="download", nth="2-3", do="conflict")
+
+    ended = production.run()
+
+    assert ended.status == 0, ended.err
+    production.ends_well()
 
 
 def test_a_cancel_that_comes_too_late_changes_nothing(production: Production) -> None:

@@ -14,8 +14,7 @@ import pytest
 
 from tests.faults.production import Production, colleague
 from tests.fixtures import sandbox_fixture
-from tests.receiver.hearing import Hearing, body_about, hearing
-from tests.receiver.wire import post, signature
+from tests.receiver.hearing import Hearing, body_about, hearing, post, signature
 
 pytestmark = pytest.mark.merge
 
@@ -47,9 +46,7 @@ def struck(production: Production) -> set[str]:
     return {strike["do"] for strike in production.service.strikes() if strike["on"] == "webhook"}
 
 
-def test_whatever_befalls_deliveries_every_video_comes_and_is_paid_once(
-    production: Production,
-) -> None:
+def test_whatever_befalls_deliveries_every_video_is_paid_once(production: Production) -> None:
     production.asks_for(len(FAULTS) + 2)
     for number, fault in enumerate(FAULTS, start=1):
         more = {"seconds": 1} if fault == "late" else {}

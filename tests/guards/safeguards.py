@@ -106,7 +106,7 @@ MUTATIONS = (
         "tasks/ledger/ledger.py",
         "            if os.path.samestat(self._file.stat(), self._opened):",
         "            if True:",
-        "tests/faults/test_disks.py::test_a_ledger_that_is_moved_or_deleted_in_the_middle_stops_the_run",
+        "tests/faults/test_disks.py::test_a_ledger_moved_in_the_middle_stops_the_run",
     ),
     Mutation(
         "a create heeds what another process was told",
@@ -305,7 +305,7 @@ MUTATIONS = (
         "deployments/board/pages/overview.py",
         "if not board.settings.metrics_open:",
         "if False:",
-        "tests/board/test_metrics.py::test_nobody_else_does",
+        "tests/board/test_operating.py::test_nobody_else_does",
     ),
     Mutation(
         "no state is forced over that of a person",
@@ -529,7 +529,7 @@ MUTATIONS = (
         "tasks/engine/submit.py",
         "            if _sent_elsewhere(row, at) or not await",
         "            if not await",
-        "tests/faults/test_lost_answers.py::test_what_another_service_may_have_made_is_not_sent_to_this_one",
+        "tests/faults/test_lost_answers.py::test_what_another_service_may_have_is_not_sent",
     ),
     Mutation(
         "a clock that was set back makes no create look young",
@@ -627,7 +627,7 @@ MUTATIONS = (
         "flows/approved_plan.py",
         "on_lost=opened.lose)",
         "on_lost=str)",
-        "tests/board/test_run_leases.py::test_a_process_that_lost_its_run_begins_nothing_more",
+        "tests/board/test_run_leases.py::test_a_process_that_lost_its_run_begins_nothing",
     ),
     Mutation(
         "a command that pays without a quote asks first",
@@ -684,21 +684,21 @@ MUTATIONS = (
         "deployments/tokens.py",
         'return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()',
         "return token[:64]",
-        "tests/board/test_attacks.py::test_of_secrets_the_ledger_has_digests_alone",
+        "tests/board/test_attacks.py::test_the_ledger_has_digests_of_secrets",
     ),
     Mutation(
         "a page elsewhere changes nothing on the board",
         "deployments/board/guard.py",
         "if visit.is_foreign or not (visit.is_vouched_for or visit.bearer or bare):",
         "if False:",
-        "tests/board/test_attacks.py::test_a_page_elsewhere_cannot_act_with_a_browsers_session",
+        "tests/board/test_attacks.py::test_a_page_elsewhere_cannot_act_with_a_session",
     ),
     Mutation(
         "the board answers to its own names",
         "deployments/board/guard.py",
         'if not is_own_host(visit.headers.get("host", ""), self._board):',
         "if False:",
-        "tests/board/test_attacks.py::test_a_name_that_was_rebound_to_this_machine_is_refused",
+        "tests/board/test_attacks.py::test_a_name_rebound_to_this_machine_is_refused",
     ),
     Mutation(
         "a proxy of the board is believed where there is one",
@@ -719,7 +719,7 @@ MUTATIONS = (
         "deployments/commands/resolve.py",
         "    if sum(said) != 1:",
         "    if False:",
-        "tests/board/test_resolve.py::test_nothing_is_given_up_unless_one_way_is_said",
+        "tests/board/test_campaign_calls.py::test_nothing_is_given_up_unsaid",
     ),
     Mutation(
         "a call that answers with a command asks who may",
@@ -747,7 +747,7 @@ MUTATIONS = (
         "deployments/board/board.py",
         "if right not in person.guest.rights:",
         "if False:",
-        "tests/board/test_videos_page.py::test_a_link_shows_videos_and_decides_in_its_own_name",
+        "tests/board/test_videos_page.py::test_a_link_decides_in_its_own_name",
     ),
     Mutation(
         "a login of the board leads nobody away",
@@ -1434,7 +1434,7 @@ MUTATIONS = (
         "tasks/campaign/workers.py",
         "        return self\n\n    async def start(self) -> None:\n",
         "        await self.start()\n        return self\n\n    async def start(self) -> None:\n",
-        "tests/workers/test_hints.py::test_workers_look_once_at_each_video_that_they_hear_of",
+        "tests/workers/test_hints.py::test_workers_look_once_at_what_they_hear_of",
     ),
     Mutation(
         "a worker that lost its lease begins nothing more",
@@ -1533,7 +1533,7 @@ MUTATIONS = (
         "flows/approved_plan.py",
         "        check_stands(kept)\n",
         "",
-        "tests/board/test_taken_back.py::test_nothing_of_it_is_made_or_paid_for",
+        "tests/board/test_run_leases.py::test_nothing_of_it_is_paid_for",
     ),
     Mutation(
         "two approvals of one person are counted one after the other",
@@ -1568,21 +1568,21 @@ MUTATIONS = (
         "deployments/board/services/approval.py",
         "    elif plan.made_by != board.by:",
         "    elif plan.made_by is board:",
-        "tests/board/test_plans.py::test_an_approval_without_a_budget_does_not_raise_the_campaigns",
+        "tests/board/test_plans.py::test_an_approval_without_a_budget_raises_no_budget",
     ),
     Mutation(
         "a misspelt filter of a call is refused",
         "deployments/board/app.py",
         "prefix=API, dependencies=[Depends(known_query)])",
         "prefix=API, dependencies=[])",
-        "tests/board/test_unknown_members.py::test_every_route_refuses_a_misspelt_parameter",
+        "tests/board/test_filters.py::test_every_route_refuses_a_misspelt_parameter",
     ),
     Mutation(
         "a misspelt filter of a page is refused",
         "deployments/board/row_filters.py",
         "    refuse_unknown(query, (*known, *also))",
         "    pass",
-        "tests/board/test_unknown_members.py::test_a_misspelt_filter_decides_on_nothing",
+        "tests/board/test_filters.py::test_a_misspelt_filter_does_nothing",
     ),
     Mutation(
         "a guest selects by nothing that no page shows",
@@ -1809,7 +1809,7 @@ MUTATIONS = (
         "deployments/board/board.py",
         "    request.state.permission.checks.append(check)\n",
         "",
-        "tests/board/test_revoked_meanwhile.py::test_a_role_that_is_lowered_in_place_counts_at_once",
+        "tests/board/test_revoked_meanwhile.py::test_a_role_lowered_in_place_counts_at_once",
     ),
     Mutation(
         "an approval reads role and allowance in its own transaction",
@@ -1830,7 +1830,7 @@ MUTATIONS = (
         "tasks/aftercare/approval.py",
         "    words = beyond_allowance(connection, asked.plan, approver)\n    if words",
         "    words = None\n    if words",
-        "tests/board/test_plans.py::test_what_else_a_plan_changes_is_above_the_button_and_no_allowance_covers_it",
+        "tests/board/test_plans.py::test_no_allowance_covers_what_else_a_plan_changes",
     ),
     Mutation(
         "an agent's allowance covers only campaigns that it began",
@@ -1844,7 +1844,7 @@ MUTATIONS = (
         "tasks/aftercare/approval.py",
         "    return None if wished == campaign.budget else wished",
         "    return None",
-        "tests/board/test_plans.py::test_what_else_a_plan_changes_is_above_the_button_and_no_allowance_covers_it",
+        "tests/board/test_plans.py::test_no_allowance_covers_what_else_a_plan_changes",
     ),
     Mutation(
         "an agent cancels only what it began",
@@ -1886,7 +1886,7 @@ MUTATIONS = (
         "deployments/mcp/plans.py",
         "    if await is_within(caller, view):\n        return caller.person\n",
         "    if True:\n        return caller.person\n",
-        "tests/mcp/test_http.py::test_a_person_who_may_approve_is_asked_and_others_are_not",
+        "tests/mcp/test_http.py::test_only_a_person_who_may_approve_is_asked",
     ),
     Mutation(
         "a browser that is logged in is no agent",
@@ -1900,7 +1900,7 @@ MUTATIONS = (
         "deployments/mcp/caller.py",
         "if not self.desk.asks:",
         "if False:",
-        "tests/mcp/test_adversary.py::test_no_client_has_more_charged_than_the_allowance",
+        "tests/mcp/test_allowance.py::test_no_client_exceeds_the_allowance",
     ),
     Mutation(
         "an agent reads sheets below its folder alone",
@@ -1929,14 +1929,14 @@ MUTATIONS = (
         "    return replace(review, by=OTHER, reason=None, note=None)\n",
         "    return review\n",
         "tests/board/test_links.py"
-        "::test_of_two_guests_the_second_learns_what_the_first_decided_and_not_why",
+        "::test_the_second_guest_learns_what_the_first_decided_and_not_why",
     ),
     Mutation(
         "a guest is shown no words of people inside",
         "deployments/board/videos.py",
         "        return row.review if self.is_inside else shown_to(self.board.who, row.client)\n",
         "        return row.review\n",
-        "tests/board/test_links.py::test_a_guest_sees_videos_and_nothing_internal",
+        "tests/board/test_links.py::test_a_guest_sees_nothing_internal",
     ),
     Mutation(
         "a guest sees no video that the team does not keep",
@@ -2343,7 +2343,7 @@ MUTATIONS = (
         "deployments/board/services/settings.py",
         "    if (found := board.settings.set_elsewhere.get(name)) is not None:\n        raise",
         "    if (found := None) is not None:\n        raise",
-        "tests/board/test_board_settings.py::test_what_the_environment_sets_is_shown_and_cannot_be_set",
+        "tests/board/test_settings.py::test_what_is_set_elsewhere_is_shown",
     ),
     Mutation(
         "what the environment or a profile sets wins over the board",
@@ -2357,7 +2357,7 @@ MUTATIONS = (
         "tasks/runtime/settings.py",
         '"set_on_board": before | said.keys()})',
         '"set_on_board": frozenset(said)})',
-        "tests/board/test_board_settings.py::test_what_is_set_counts_at_once_and_is_audited",
+        "tests/board/test_settings.py::test_what_is_set_counts_at_once_and_is_audited",
     ),
     Mutation(
         "a guest's menus name what their link shows alone",
@@ -2385,27 +2385,27 @@ MUTATIONS = (
         "tasks/ledger/board_settings.py",
         '    note_act(connection, act="set", by=by, at=at, words=said)',
         "    pass",
-        "tests/board/test_board_settings.py::test_what_is_set_counts_at_once_and_is_audited",
+        "tests/board/test_settings.py::test_what_is_set_counts_at_once_and_is_audited",
     ),
     Mutation(
         "no one sets a folder of the machine for copies on the board",
         "deployments/board/services/settings.py",
         'local=name != "copies"',
         "local=True",
-        "tests/board/test_board_settings.py::test_what_it_cannot_be_is_a_sentence_and_changes_nothing",
+        "tests/board/test_settings.py::test_what_it_cannot_be_is_a_sentence_and_changes_nothing",
     ),
     Mutation(
         "the board scans no folder that nights.toml does not list",
         "tasks/nights/inboxes.py",
         "        if inbox.name == name:",
         "        if True:",
-        "tests/board/test_inboxes.py::test_what_cannot_be_is_a_sentence_and_changes_nothing",
+        "tests/board/test_settings.py::test_what_cannot_be_is_a_sentence_and_changes_nothing",
     ),
     Mutation(
         "the board scans no inbox that is paused",
         "deployments/board/services/inboxes.py",
         'is not None:\n        raise BadInput(f"{inbox.name} is paused',
         'is False:\n        raise BadInput(f"{inbox.name} is paused',
-        "tests/board/test_inboxes.py::test_the_page_says_when_an_inbox_is_due_and_paused",
+        "tests/board/test_settings.py::test_the_page_says_when_an_inbox_is_due_and_paused",
     ),
 )

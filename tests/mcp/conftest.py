@@ -54,13 +54,7 @@ class OpenDesk:
     desk: Desk
     asked: list[str] = field(default_factory=list)
 
-    def client(
-        self,
-        answer: Answer | None = None,
-        *,
-        mode: str = "auto",
-        **how: Any,
-    ) -> Client:
+    def client(self, answer: Answer | None = None, *, mode: str = "auto", **how: Any) -> Client:
         """Return a client; with an answer, one that can ask, and whose person gives this answer."""
 
         async def ask(_: Any, asked: Any) -> ElicitResult:
@@ -82,7 +76,6 @@ async def call(client: Client, tool: str, **named: Any) -> dict[str, Any]:
     """Call a tool that has to succeed."""
     answer = await client.call_tool(tool, named)
     assert not answer.is_error, answer.content
-    assert answer.structured_content is not None
     return dict(answer.structured_content)
 
 

@@ -66,9 +66,7 @@ async def agent(board: OpenBoard, who: str, *, mode: str = "auto") -> AsyncItera
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_an_agent_spends_its_allowance_and_not_a_credit_more(
-    board: OpenBoard, service: Sandbox, mode: str
-) -> None:
+async def test_an_agent_spends_its_allowance(board: OpenBoard, service: Sandbox, mode: str) -> None:
     before, name = service.balance(), f"http-{mode}"
     async with agent(board, AGENT, mode=mode) as client:
         plan = await call(client, "plan", sheet=sheet_of(1, title=name), campaign=name)
@@ -84,9 +82,7 @@ async def test_an_agent_spends_its_allowance_and_not_a_credit_more(
 
 @pytest.mark.merge
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_person_who_may_approve_is_asked_and_others_are_not(
-    board: OpenBoard, mode: str
-) -> None:
+async def test_only_a_person_who_may_approve_is_asked(board: OpenBoard, mode: str) -> None:
     name = f"asked-{mode}"
     async with agent(board, "reviewer", mode=mode) as client:
         plan = await call(client, "plan", sheet=sheet_of(1, title=name), campaign=name)

@@ -17,7 +17,7 @@ LONG = ("events", "paths/live", ".zip", ".mp4", "/videos/", "static")
 
 
 @pytest.mark.merge
-async def test_neither_viewers_nor_agents_see_where_files_are(
+async def test_nobody_sees_where_files_are(
     desk: OpenDesk, service: Sandbox, tmp_path: Path
 ) -> None:
     await desk.allow(500)

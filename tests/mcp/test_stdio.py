@@ -58,15 +58,11 @@ async def test_a_run_outlives_the_server_and_its_stdout_is_the_protocol(
 
 
 @pytest.mark.merge
-async def test_what_a_client_answers_counts_for_nothing_with_never_ask(
-    tmp_path: Path, slow_service: Sandbox
-) -> None:
-    desk = Desk(tmp_path, environ=slow_service.environ)
-    before = slow_service.balance()
-
+async def test_nobody_is_asked_with_never_ask(tmp_path: Path, slow_service: Sandbox) -> None:
     async def yes(*_: object) -> object:
         raise AssertionError("nobody is asked")
 
+    desk = Desk(tmp_path, environ=slow_service.environ)
     params = server(desk, "--never-ask", "--url", "https://board.example")
     async with Client(params, elicitation_callback=yes) as client:  # type: ignore[arg-type]
         plan = await call(client, "plan", sheet=sheet_of(1), campaign="never")
@@ -74,11 +70,10 @@ async def test_what_a_client_answers_counts_for_nothing_with_never_ask(
     # No board answers there: a person is told to start one.
     assert (plan["approve_at"], said["approve_at"]) == (None, None)
     assert "`callsheet board`" in said["remedy"]
-    assert slow_service.balance() == before
 
 
 @pytest.mark.merge
-async def test_a_person_is_sent_to_a_board_only_if_it_is_of_this_ledger(
+async def test_a_person_is_sent_to_a_board_of_this_ledger(
     tmp_path: Path, slow_service: Sandbox
 ) -> None:
     desks = [Desk(tmp_path / name, environ=slow_service.environ) for name in ("own", "other")]
@@ -102,9 +97,7 @@ def test_a_name_that_is_no_agent_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.merge
-async def test_servers_of_one_agent_share_its_allowance(
-    tmp_path: Path, slow_service: Sandbox
-) -> None:
+async def test_servers_of_an_agent_share_its_credits(tmp_path: Path, slow_service: Sandbox) -> None:
     desk = Desk(tmp_path, environ=slow_service.environ)
     before = slow_service.balance()
     assert desk.call("allow", "agent:claude", "--credits", str(2 * ROW), "--per-day").status == 0

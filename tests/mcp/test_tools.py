@@ -17,26 +17,14 @@ from callsheet.deployments.commands.people import revoke_person
 from callsheet.tasks.ledger.people import find_person
 from tests.board.conftest import by_test
 from tests.databases import lay_ledger
-from tests.mcp.conftest import (
-    AGENT,
-    ROW,
-    OpenDesk,
-    call,
-    desk_at,
-    finished,
-    refused,
-    sheet_of,
-)
+from tests.mcp.conftest import AGENT, ROW, OpenDesk, call, desk_at, finished, refused, sheet_of
 from tests.programs import Sandbox
 
 #: Every tool: its arguments (those that are needed with a mark), and what a client is told of it.
 TOOLS = {
     "sheet_columns": ("", "reads"),
     "check_sheet": ("sheet!", "reads"),
-    "plan": (
-        "sheet! budget campaign select first canary waves edits retry_failed adopt",
-        "reads",
-    ),
+    "plan": ("sheet! budget campaign select first canary waves edits retry_failed adopt", "reads"),
     "run_plan": ("plan!", "destroys, again is the same"),
     "status": ("campaign!", "reads"),
     "rows": ("campaign! state select after", "reads"),
@@ -77,45 +65,27 @@ async def test_these_are_the_tools(desk: OpenDesk, mode: str) -> None:
             assert said.get("description"), (tool.name, name)
 
 
+UNKNOWN = [
+    ("plan", {"sheet": sheet_of(1), "campaign": "typo", "budjet": 1}, "did you mean budget?"),
+    ("run_plan", {"plan": "x", "answer": {"approve": True}}, "no argument answer"),
+    ("show_videos", {"campaign": "typo", "reviews": "keep"}, "did you mean review?"),
+    ("record_review", {"campaign": "c", "row": "r", "verdict": "keep", "take": 10**20}, "take"),
+]
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_an_argument_that_no_tool_has_is_refused(desk: OpenDesk, mode: str) -> None:
     async with desk.client("accept", mode=mode) as client:
-        for tool, given, words in (
-            (
-                "plan",
-                {"sheet": sheet_of(1), "campaign": "typo", "budjet": 1},
-                "did you mean budget?",
-            ),
-            ("run_plan", {"plan": "x", "answer": {"approve": True}}, "no argument answer"),
-            ("show_videos", {"campaign": "typo", "reviews": "keep"}, "did you mean review?"),
-            (
-                "record_review",
-                {"campaign": "c", "row": "r", "verdict": "keep", "take": 10**20},
-                "take",
-            ),
-        ):
-            said = await refused(client, tool, **given)
-            assert words in said["refusal"], said
+        for tool, given, words in UNKNOWN:
+            assert words in (await refused(client, tool, **given))["refusal"]
         assert (await call(client, "list_campaigns"))["campaigns"] == []
         columns = await call(client, "sheet_columns")
         sheet = columns["example"]
         assert (await call(client, "check_sheet", sheet=sheet))["problems"] == []
-    assert {"id", "title", "script", "max_credits", "fields.NAME", "COLUMN.LANGUAGE"} <= {
+    assert {"id", "title", "max_credits", "fields.NAME", "COLUMN.LANGUAGE"} <= {
         one["column"] for one in columns["columns"] if one["about"]
     }
     assert desk.asked == []
-
-
-async def test_an_agent_tries_a_part_first(desk: OpenDesk) -> None:
-    async with desk.client() as client:
-        one = await call(client, "plan", sheet=sheet_of(3), campaign="one", first=1)
-        canary = await call(client, "plan", sheet=sheet_of(3), campaign="canary", canary="yes")
-        none = await refused(client, "plan", sheet=sheet_of(3), campaign="none", first=0)
-
-    assert (one["credits"], one["counts"]) == (ROW, {"make": 1})
-    assert (canary["credits"], canary["counts"]) == (ROW, {"make": 1, "wait": 2})
-    assert "first" in none["refusal"]
-    assert "nothing was charged" in none["refusal"]
 
 
 @pytest.mark.merge
@@ -154,9 +124,7 @@ async def test_a_no_is_final(desk: OpenDesk, service: Sandbox, mode: str, answer
 @pytest.mark.merge
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("answer", ["cancel", None])
-async def test_without_an_answer_a_person_approves_on_the_board(
-    desk: OpenDesk, mode: str, answer: Any
-) -> None:
+async def test_without_an_answer_the_board_approves(desk: OpenDesk, mode: str, answer: Any) -> None:
     board = desk.desk.board
     async with desk.client(answer, mode=mode) as client:
         plan = (await call(client, "plan", sheet=sheet_of(1), campaign="later"))["plan"]
@@ -169,9 +137,7 @@ async def test_without_an_answer_a_person_approves_on_the_board(
     assert status["plans"][0]["approved"] is True
 
 
-async def test_an_allowance_covers_plans_until_it_is_spent(
-    desk: OpenDesk, service: Sandbox
-) -> None:
+async def test_an_allowance_covers_plans_until_spent(desk: OpenDesk, service: Sandbox) -> None:
     await desk.allow(2 * ROW)
     before = service.balance()
     async with desk.client("cancel") as client:
@@ -213,22 +179,6 @@ async def test_no_allowance_covers_a_price_that_the_sheet_sets(
     assert service.balance() == before
 
 
-@pytest.mark.merge
-async def test_an_agent_raises_no_budget_that_a_person_gave(desk: OpenDesk) -> None:
-    await desk.allow(1000)
-    board = desk.desk.board
-    admin = await admin_token(board)
-    assert admin is not None
-    async with desk.client() as client:
-        first = await call(client, "plan", sheet=sheet_of(1), campaign="capped", budget=ROW)
-        await approve(replace(board, person=admin[0]), first["plan"])
-        await finished(client, "capped")
-        more = await call(client, "plan", sheet=sheet_of(3), campaign="capped", budget=900)
-        said = await refused(client, "run_plan", plan=more["plan"])
-        assert "budget" in said["refusal"] + said["remedy"]
-        assert (await call(client, "status", campaign="capped"))["credits"]["charged"] == ROW
-
-
 async def test_a_revoked_agent_does_nothing(desk: OpenDesk) -> None:
     async with desk.client("accept") as client:
         plan = (await call(client, "plan", sheet=sheet_of(1), campaign="gone"))["plan"]
@@ -237,30 +187,28 @@ async def test_a_revoked_agent_does_nothing(desk: OpenDesk) -> None:
             assert "revoked" in (await refused(client, tool, **named))["refusal"]
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("/etc/passwd", "not a sheet below"),
-        ("../other.csv", "not a sheet below"),
-        (".callsheet/ledger.db", "not a sheet below"),
-        ("link.csv", "not a sheet below"),
-        ("missing.csv", "is not there"),
-        ("a\0b.csv", ""),
-        ("http://127.0.0.1:9/x.csv", ""),
-    ],
-)
-async def test_a_sheet_is_read_below_the_folder_alone(
-    desk: OpenDesk, tmp_path: Path, name: str, words: str
-) -> None:
+ELSEWHERE = [
+    ("/etc/passwd", "not a sheet below"),
+    ("../other.csv", "not a sheet below"),
+    (".callsheet/ledger.db", "not a sheet below"),
+    ("link.csv", "not a sheet below"),
+    ("missing.csv", "is not there"),
+    ("a\0b.csv", ""),
+    ("http://127.0.0.1:9/x.csv", ""),
+]
+
+
+async def test_a_sheet_is_read_below_the_folder_alone(desk: OpenDesk, tmp_path: Path) -> None:
     outside = tmp_path.parent / "outside.csv"
     outside.write_text(sheet_of(1))
     (tmp_path / "link.csv").symlink_to(outside)
     async with desk.client() as client:
-        for tool in ("check_sheet", "plan"):
-            assert words in (await refused(client, tool, sheet=name))["refusal"]
+        for name, words in ELSEWHERE:
+            for tool in ("check_sheet", "plan"):
+                assert words in (await refused(client, tool, sheet=name))["refusal"], name
 
 
-async def test_a_sheet_is_a_file_or_text_and_every_problem_is_named(
+async def test_a_sheet_is_a_file_or_text_with_named_problems(
     desk: OpenDesk, tmp_path: Path
 ) -> None:
     (tmp_path / "spring.csv").write_text(sheet_of(2))
@@ -320,32 +268,56 @@ async def test_videos_are_shown_reviewed_and_priced_again(desk: OpenDesk) -> Non
     assert prompts == {"new_campaign", "review_last_night"}
 
 
+REFUSED = [
+    ("approve_plan", {}, "list the tools"),
+    ("run_plan", {}, "change the arguments"),
+    ("rows", {"campaign": "x", "state": "weird"}, "change the arguments"),
+    ("rows", {"campaign": "x", "select": "colour:red"}, "select by row, state"),
+    ("status", {"campaign": "nope"}, "list_campaigns"),
+    ("run_plan", {"plan": "x" * 5000}, "new plan"),
+    ("plan", {"sheet": sheet_of(1), "campaign": "a", "budget": -5}, "change the arguments"),
+    ("plan", {"sheet": "http://169.254.169.254/x.csv"}, "change the argument"),
+]
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-@pytest.mark.parametrize(
-    ("tool", "named", "words"),
-    [
-        ("approve_plan", {}, "list the tools"),
-        ("run_plan", {}, "change the arguments"),
-        ("rows", {"campaign": "x", "state": "weird"}, "change the arguments"),
-        ("rows", {"campaign": "x", "select": "colour:red"}, "select by row, state"),
-        ("status", {"campaign": "nope"}, "list_campaigns"),
-        ("run_plan", {"plan": "x" * 5000}, "new plan"),
-        ("plan", {"sheet": sheet_of(1), "campaign": "a", "budget": -5}, "change the arguments"),
-        ("plan", {"sheet": "http://169.254.169.254/x.csv"}, "change the argument"),
-    ],
-)
-async def test_each_refusal_says_what_to_do(
-    desk: OpenDesk, mode: str, tool: str, named: dict[str, Any], words: str
-) -> None:
+async def test_each_refusal_says_what_to_do(desk: OpenDesk, mode: str) -> None:
     async with desk.client(mode=mode) as client:
-        assert words in (await refused(client, tool, **named))["remedy"]
+        for tool, named, words in REFUSED:
+            assert words in (await refused(client, tool, **named))["remedy"], (tool, named)
 
 
-async def test_a_plan_without_a_service_is_refused_with_what_to_set(
-    tmp_path: Path, made_ledger: Path
-) -> None:
+async def test_without_a_service_it_says_what_to_set(tmp_path: Path, made_ledger: Path) -> None:
     lay_ledger(tmp_path, made_ledger)
     async with desk_at(tmp_path, {}) as desk, desk.client() as client:
         said = await refused(client, "plan", sheet=sheet_of(1), campaign="nowhere")
     assert "no video service is configured" in said["refusal"]
     assert "callsheet login" in said["refusal"]
+
+
+async def test_an_agent_tries_a_part_first(desk: OpenDesk) -> None:
+    async with desk.client() as client:
+        one = await call(client, "plan", sheet=sheet_of(3), campaign="one", first=1)
+        canary = await call(client, "plan", sheet=sheet_of(3), campaign="canary", canary="yes")
+        none = await refused(client, "plan", sheet=sheet_of(3), campaign="none", first=0)
+
+    assert (one["credits"], one["counts"]) == (ROW, {"make": 1})
+    assert (canary["credits"], canary["counts"]) == (ROW, {"make": 1, "wait": 2})
+    assert "first" in none["refusal"]
+    assert "nothing was charged" in none["refusal"]
+
+
+@pytest.mark.merge
+async def test_an_agent_raises_no_budget_that_a_person_gave(desk: OpenDesk) -> None:
+    await desk.allow(1000)
+    board = desk.desk.board
+    admin = await admin_token(board)
+    assert admin is not None
+    async with desk.client() as client:
+        first = await call(client, "plan", sheet=sheet_of(1), campaign="capped", budget=ROW)
+        await approve(replace(board, person=admin[0]), first["plan"])
+        await finished(client, "capped")
+        more = await call(client, "plan", sheet=sheet_of(3), campaign="capped", budget=900)
+        said = await refused(client, "run_plan", plan=more["plan"])
+        assert "budget" in said["refusal"] + said["remedy"]
+        assert (await call(client, "status", campaign="capped"))["credits"]["charged"] == ROW

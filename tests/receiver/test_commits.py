@@ -14,10 +14,9 @@ import pytest
 
 from callsheet.tasks.ledger.webhook_events import KEPT, Hint
 from tests.databases import PostgresServer
-from tests.faults.mounts import small_disk
+from tests.faults.trouble import small_disk
 from tests.programs import Desk
-from tests.receiver.hearing import SECRET, body_about, hearing, read_inbox
-from tests.receiver.wire import fresh, post
+from tests.receiver.hearing import SECRET, body_about, fresh, hearing, post, read_inbox
 from tests.torture.hook import Hook, visits
 
 COMMITTED = "ledger: after the commit (webhook_events.keep_hint)"
@@ -123,13 +122,6 @@ def test_many_at_once_are_all_heard(tmp_path: Path) -> None:
         assert (one.receiver.heard, one.receiver.repeated) == (100, 100)
 
 
-def test_old_hints_are_dropped_at_the_start(tmp_path: Path) -> None:
-    with hearing(tmp_path, clock=lambda: time.time() - KEPT - 60) as one:
-        assert post(one.address, body_about("vid_old")).status == 200
-    with hearing(tmp_path) as one:
-        one.waits_for(lambda: not one.inbox())
-
-
 def test_it_hears_for_a_ledger_on_a_server(tmp_path: Path, postgres: PostgresServer) -> None:
     with hearing(tmp_path, CALLSHEET_LEDGER=postgres.new_database()) as one:
         video = fresh()
@@ -140,3 +132,10 @@ def test_it_hears_for_a_ledger_on_a_server(tmp_path: Path, postgres: PostgresSer
         odd = post(one.address, b'{"id": "vid_odd", "x": "\\u0000"}', more=absurd)
         assert (answers, odd.status) == ([200, 200], 200)
         assert len(one.inbox(video)) == len(one.inbox("vid_odd")) == 1
+
+
+def test_old_hints_are_dropped_at_the_start(tmp_path: Path) -> None:
+    with hearing(tmp_path, clock=lambda: time.time() - KEPT - 60) as one:
+        assert post(one.address, body_about("vid_old")).status == 200
+    with hearing(tmp_path) as one:
+        one.waits_for(lambda: not one.inbox())

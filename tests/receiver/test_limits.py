@@ -13,8 +13,7 @@ import pytest
 
 from callsheet.deployments.receiver.acceptance import BODY_TIMEOUT
 from callsheet.deployments.web_server import HEAD_TIMEOUT, MOST_SILENT
-from tests.receiver.hearing import Hearing, body_about, hearing
-from tests.receiver.wire import fresh, head, post, read
+from tests.receiver.hearing import Hearing, body_about, fresh, head, hearing, post, read
 
 MANY = 500
 #: Seconds: a fraction of what anybody slow is waited for. A machine may be busy.
@@ -66,6 +65,17 @@ def test_hundreds_of_slow_connections_keep_no_delivery_waiting(hears: Hearing, w
             assert delivers(hears) < SOON
 
 
+@pytest.mark.merge
+def test_it_stops_at_once_whoever_is_still_there(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        with hearing(tmp_path) as one:
+            for said in SLOW.values():
+                stack.enter_context(crowd(one.address, said, 20))
+            assert delivers(one) < SOON
+            began = time.monotonic()
+        assert time.monotonic() - began < 5
+
+
 @pytest.mark.slow
 def test_what_does_not_come_within_its_time_is_not_waited_for(hears: Hearing) -> None:
     held = {}
@@ -90,14 +100,3 @@ def test_what_does_not_come_within_its_time_is_not_waited_for(hears: Hearing) ->
     assert min(ends["silent"], ends["in the head"]) > HEAD_TIMEOUT - 1
     assert min(ends["in the body"], ends["in a chunk"]) > BODY_TIMEOUT - 1
     assert delivers(hears) < SOON
-
-
-@pytest.mark.merge
-def test_it_stops_at_once_whoever_is_still_there(tmp_path: Path) -> None:
-    with ExitStack() as stack:
-        with hearing(tmp_path) as one:
-            for said in SLOW.values():
-                stack.enter_context(crowd(one.address, said, 20))
-            assert delivers(one) < SOON
-            began = time.monotonic()
-        assert time.monotonic() - began < 5

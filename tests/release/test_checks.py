@@ -54,17 +54,13 @@ WHOLE = {
         ("sdist", None, 1, "src/callsheet/flows/two.py is missing$"),
     ],
 )
-def test_a_file_too_many_or_too_few_is_named(
+def test_a_wrong_file_is_named(
     tmp_path: Path, kind: str, more: str | None, less: int, said: str
 ) -> None:
     names = {one: list(whole) for one, whole in WHOLE.items()}
     names[kind] = [*names[kind][: len(PROGRAM) - less], *([more] if more else [])]
     with pytest.raises(SystemExit, match=said):
         check_contents(wheel(tmp_path, *names["wheel"]), sdist(tmp_path, *names["sdist"]), FILES)
-
-
-def test_archives_of_the_program_alone_are_right(tmp_path: Path) -> None:
-    check_contents(wheel(tmp_path, *WHOLE["wheel"]), sdist(tmp_path, *WHOLE["sdist"]), FILES)
 
 
 def test_an_image_without_what_its_dockerfile_copies_is_refused(tmp_path: Path) -> None:

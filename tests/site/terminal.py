@@ -127,7 +127,6 @@ class _Terminal:
         self._bash.wait(60)
 
     def _read(self) -> None:
-        assert self._bash.stdout is not None
         for line in self._bash.stdout:
             self._lines.put(line)
 

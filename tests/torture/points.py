@@ -45,7 +45,7 @@ ELSEWHERE = {
     "night: the answer lies beside the sheet": KILLED_NIGHT,
     "night: what became of the sheet is kept": KILLED_NIGHT,
     "night: before its end is noted": KILLED_NIGHT,
-    "run: before its end is noted": BOARD + "test_other_takes_that_are_killed_are_paid_once",
+    "run: before its end is noted": BOARD + "test_killed_takes_are_paid_once",
     "notices: written down": TOLD,
     "notices: taken": TOLD,
     "notices: sent": TOLD,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,13 +14,7 @@ import pytest
 
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.up.orphans import marked
-from callsheet.deployments.up.programs import (
-    PAGES,
-    UpContext,
-    deployments,
-    prefect_server,
-    worker,
-)
+from callsheet.deployments.up.programs import PAGES, UpContext, deployments, prefect_server, worker
 from callsheet.tasks.runtime.settings import load_settings
 from tests.programs import Desk, simple_sheet
 from tests.up.conftest import up_at
@@ -67,14 +60,11 @@ def test_it_is_up_with_nothing_configured_and_down_again(desk: Desk) -> None:
 
 
 @pytest.mark.merge
-def test_the_ports_of_board_and_receiver_are_its_own_also_while_they_are_started_again(
-    desk: Desk,
-) -> None:
+def test_the_ports_are_its_own_also_while_parts_are_started_again(desk: Desk) -> None:
     with up_at(desk, "--without", "prefect") as up:
         ready = up.ready()
         for part in ("board", "receiver"):
             address = urlsplit(ready[part])
-            assert address.port is not None
             page, before = f"{ready[part]}{PAGES[part]}", up.part(part)
             process = psutil.Process(before.pid)
 
@@ -90,23 +80,13 @@ def test_the_ports_of_board_and_receiver_are_its_own_also_while_they_are_started
             assert up.part(part).address == before.address
 
 
-@pytest.fixture
-def taken() -> Iterator[socket.socket]:
-    """A socket that listens on a port of this machine."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        yield listening
-
-
-def test_what_is_scheduled_with_a_sandbox_is_kept_apart(
-    tmp_path: Path, taken: socket.socket
-) -> None:
+def test_what_is_scheduled_with_a_sandbox_is_kept_apart(tmp_path: Path) -> None:
     around = _around(tmp_path, api="http://127.0.0.1:4200/api")
     trial = replace(around, is_trial=True)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        real, other = [prefect_server(one, taken).environ for one in (around, trial)]
     for name in ("PREFECT_HOME", "PREFECT_SERVER_DATABASE_CONNECTION_URL"):
-        assert (
-            prefect_server(trial, taken).environ[name]
-            != prefect_server(around, taken).environ[name]
-        )
+        assert real[name] != other[name]
     assert trial.environ()["PREFECT_HOME"] != around.environ()["PREFECT_HOME"]
     # One server knowing of its deployments says nothing of the other.
     assert deployments(trial).words != deployments(around).words
@@ -118,15 +98,17 @@ def _around(folder: Path, *, api: str | None = None, **settings: str) -> UpConte
     return UpContext(settings=found, folder=folder, mark="m", api=api)
 
 
+OWN = "http://127.0.0.1:4200/api"
+
+
 @pytest.mark.parametrize(
     ("api", "profile", "settings", "pool"),
     [
         # Its own server has no other environment.
-        ("http://127.0.0.1:4200/api", "production", {}, "callsheet"),
+        (OWN, "production", {}, "callsheet"),
         (None, None, {}, "callsheet-spring-26"),
         (None, "production", {}, "callsheet-production"),
-        (None, "production", {"prefect_pool": "videos"}, "videos"),
-        ("http://127.0.0.1:4200/api", None, {"prefect_pool": "videos"}, "videos"),
+        (OWN, None, {"prefect_pool": "videos"}, "videos"),
     ],
 )
 def test_environments_on_one_server_have_work_pools_of_their_own(
@@ -138,8 +120,7 @@ def test_environments_on_one_server_have_work_pools_of_their_own(
 
     at = PrefectAddress(url="http://prefect.example/api", stands_in="a test")
     words = worker(around, at, needs=()).words
-    assert around.pool == pool
-    assert words[words.index("--pool") + 1] == pool
+    assert words[words.index("--pool") + 1] == around.pool == pool
     assert deployments(around).words[-1] == pool
 
 
@@ -156,9 +137,7 @@ def test_a_sandbox_carries_nothing_that_another_server_schedules(desk: Desk) -> 
 
 
 def test_a_port_that_was_named_has_to_be_free(desk: Desk) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
 
         refused = desk.call("up", "--port", port, "--without", "prefect", "--without", "receiver")

@@ -86,7 +86,7 @@ def test_a_child_in_another_session_whose_parent_is_gone_is_found(mark: str) -> 
 def test_what_does_not_listen_is_killed(mark: str) -> None:
     process, _ = start(mark, DEAF)
 
-    end_leftovers(mark, grace=0.2)
+    end_leftovers(mark, grace=1.0)
 
     assert process.wait(10) == -9
 

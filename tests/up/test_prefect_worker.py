@@ -66,17 +66,6 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.merge
-def test_its_flow_runs_let_go_before_it_ends(note: Path) -> None:
-    worker = start(FLOW_RUN, note)
-    assert worker.status is None
-
-    assert worker.stop() == 0
-
-    assert note.read_text() == "at work; let go, and the Prefect worker stood still: True"
-    assert worker.status is not None
-
-
 def test_a_flow_run_that_does_not_listen_is_ended_with_it(note: Path) -> None:
     worker = start(DEAF, note)
     run = psutil.Process(worker.pid).children()[0]

@@ -25,7 +25,7 @@ from callsheet.tasks.runtime.settings import load_settings
 from tests.launcher import IMPORTS
 from tests.programs import ROOT
 from tests.up.conftest import Kept, keeping, until
-from tests.web import Quiet, free_port, serving
+from tests.web import Quiet, serving
 
 pytestmark = pytest.mark.merge
 
@@ -55,7 +55,6 @@ async def test_a_program_is_up_once_it_says_so(kept: Kept) -> None:
     assert found.address("board") == "http://here"
     # Ctrl+C in our terminal does not reach it.
     pid = found.parts["board"].pid
-    assert pid is not None
     assert os.getsid(pid) == pid
     assert kept.watch.said("board") == {"url": "http://here"}
 
@@ -75,7 +74,6 @@ async def test_a_program_that_is_killed_is_started_again(kept: Kept) -> None:
     kept.watch.keep(kept.program("board", SAYS, says=True))
     await kept.watch.are_up()
     first = kept.watch.now.parts["board"].pid
-    assert first is not None
 
     os.kill(first, signal.SIGKILL)
 
@@ -96,13 +94,12 @@ def stand_in_the_way(kept: Kept) -> None:
 
 
 @pytest.mark.parametrize("trouble", [take_its_log, stand_in_the_way])
-async def test_trouble_with_files_keeps_no_program_down(
+async def test_trouble_with_files_ends_no_program(
     kept: Kept, trouble: Callable[[Kept], None]
 ) -> None:
     kept.watch.keep(kept.program("board", SAYS, says=True))
     await kept.watch.are_up()
     pid = kept.watch.now.parts["board"].pid
-    assert pid is not None
     trouble(kept)
 
     os.kill(pid, signal.SIGKILL)
@@ -113,21 +110,24 @@ async def test_trouble_with_files_keeps_no_program_down(
 
 
 @pytest.mark.always
-async def test_a_program_that_says_what_nobody_can_read_is_ended(kept: Kept) -> None:
-    kept.watch.keep(kept.program("board", "print('hello', flush=True)\n" + SAYS, says=True))
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("print('hello', flush=True)\n" + SAYS, CallsheetError, "ended 3 times"),
+        (DIES, CallsheetError, r"ended 3 times.*\n.*the disk is full"),
+        ("raise SystemExit(2)", BadInput, "cannot be started"),
+    ],
+    ids=["says what nobody can read", "dies", "was given wrongly"],
+)
+async def test_what_does_not_come_up_is_the_end_with_its_last_words(
+    kept: Kept, text: str, error: type[Exception], words: str
+) -> None:
+    kept.watch.keep(kept.program("board", text, says=True))
 
-    with pytest.raises(CallsheetError, match="ended 3 times"):
+    with pytest.raises(error, match=words) as told:
         await kept.watch.are_up()
 
-    assert kept.told[0] == "board | its output cannot be read"
-
-
-async def test_what_nobody_foresaw_is_the_end_and_no_silence(kept: Kept) -> None:
-    program = kept.program("board", SAYS, says=True)
-    kept.watch.keep(replace(program, environ={**program.environ, "PWD": "/no/such/folder"}))
-
-    with pytest.raises(FileNotFoundError):
-        await kept.watch.are_up()
+    assert error is BadInput or "board.log" in str(told.value.remedy)
 
 
 @pytest.mark.always
@@ -136,36 +136,6 @@ async def test_a_program_that_mends_goes_on(kept: Kept) -> None:
 
     assert await kept.watch.are_up()
     assert kept.watch.now.parts["deployments"].state == "done"
-
-
-#: Says where it is, and answers everybody that it is in trouble.
-ANSWERS = """
-import json, sys
-from http.server import BaseHTTPRequestHandler, HTTPServer
-class Page(BaseHTTPRequestHandler):
-    def do_GET(self):
-        with open(sys.argv[0] + 'asked', 'a') as asked:
-            asked.write('x')
-        self.send_error(503)
-server = HTTPServer(('127.0.0.1', PORT), Page)
-print(json.dumps({'url': 'http://here'}), flush=True)
-server.serve_forever()
-"""
-
-
-async def test_a_program_that_hangs_is_started_again(kept: Kept) -> None:
-    with socket.socket() as taken:
-        # Nobody listens: what is not answered at all is the same for whoever asks.
-        taken.bind(("127.0.0.1", 0))
-        page = f"http://127.0.0.1:{taken.getsockname()[1]}/live"
-        kept.watch.keep(replace(kept.program("board", SAYS, says=True), page=page))
-        await kept.watch.are_up()
-
-        await until(lambda: kept.watch.now.parts["board"].restarts == 1)
-
-    hangs = "board | it hangs: no answer to 10 checks"
-    again = "board | it was stopped by SIGKILL; restarting in 0 s"
-    assert kept.told[:3] == ["board | is up", hangs, again]
 
 
 async def test_a_board_that_stands_still_is_replaced_and_a_slow_one_is_not(tmp_path: Path) -> None:
@@ -181,7 +151,6 @@ async def test_a_board_that_stands_still_is_replaced_and_a_slow_one_is_not(tmp_p
             kept.watch.keep(replace(made, page=page, environ=environ))
             await kept.watch.are_up()
             pid = kept.watch.now.parts["board"].pid
-            assert pid is not None
 
             # Slow: it stands still most of the time, for twice as many questions as are allowed
             # to go without an answer.
@@ -240,9 +209,7 @@ time.sleep(600)
 """
 
 
-async def test_a_port_is_ours_before_the_program_is_there_and_while_it_is_started_again(
-    kept: Kept,
-) -> None:
+async def test_a_port_is_ours_before_the_program_is_there_and_between_starts(kept: Kept) -> None:
     with listen_on(socket.AF_INET, ("127.0.0.1", 0), backlog=9) as listening:
         page = f"{origin_of(listening)}/api/health"
         program = kept.program("prefect", SERVES, answers=lambda _: is_answering(page))
@@ -255,39 +222,8 @@ async def test_a_port_is_ours_before_the_program_is_there_and_while_it_is_starte
             await until(lambda n=restarts: kept.watch.now.parts["prefect"].restarts == n)
             await kept.watch.are_up()
             pid = kept.watch.now.parts["prefect"].pid
-            assert pid is not None
             os.kill(pid, signal.SIGKILL)
             await until(lambda n=restarts: kept.watch.now.parts["prefect"].restarts > n)
-
-
-async def test_a_program_in_trouble_that_answers_does_not_hang(kept: Kept) -> None:
-    port = free_port()
-    page = f"http://127.0.0.1:{port}/live"
-    program = kept.program("board", ANSWERS.replace("PORT", str(port)), says=True)
-    kept.watch.keep(replace(program, page=page))
-    await kept.watch.are_up()
-
-    asked = kept.home / "-casked"
-    await until(lambda: asked.exists() and asked.stat().st_size > 2 * SILENCES)
-
-    assert kept.told == ["board | is up"]
-
-
-async def test_three_deaths_are_the_end_with_the_last_words(kept: Kept) -> None:
-    kept.watch.keep(kept.program("prefect", DIES, says=True))
-
-    with pytest.raises(CallsheetError, match=r"ended 3 times.*\n.*the disk is full") as told:
-        await kept.watch.are_up()
-
-    assert told.value.exit_status == 1
-    assert str(kept.home / "up" / "prefect.log") in (told.value.remedy or "")
-
-
-async def test_what_was_given_wrongly_is_not_tried_again(kept: Kept) -> None:
-    kept.watch.keep(kept.program("board", "raise SystemExit(2)", says=True))
-
-    with pytest.raises(BadInput, match="cannot be started"):
-        await kept.watch.are_up()
 
 
 async def test_what_was_up_before_was_given_rightly(kept: Kept) -> None:
@@ -301,7 +237,6 @@ if os.path.exists({str(away)!r}):
     kept.watch.keep(kept.program("board", refuses, says=True))
     await kept.watch.are_up()
     pid = kept.watch.now.parts["board"].pid
-    assert pid is not None
     away.touch()
 
     os.kill(pid, signal.SIGKILL)
@@ -319,20 +254,11 @@ async def test_a_death_of_what_it_needs_is_not_its_own(kept: Kept) -> None:
     gone.touch()
     for part in ("prefect", "worker"):
         pid = kept.watch.now.parts[part].pid
-        assert pid is not None
         os.kill(pid, signal.SIGKILL)
     gone.unlink()
 
     await until(lambda: all(one.restarts for one in kept.watch.now.parts.values()))
     assert await kept.watch.are_up()
-
-
-async def test_told_to_stop_it_waits_for_nothing(kept: Kept) -> None:
-    kept.watch.keep(kept.program("board", "import time; time.sleep(600)", says=True))
-
-    kept.watch.stop()
-
-    assert not await kept.watch.are_up()
 
 
 async def test_what_needs_others_ends_before_them_and_nothing_is_left(kept: Kept) -> None:
@@ -384,16 +310,3 @@ async def test_what_does_not_end_is_killed_when_asked_twice(kept: Kept) -> None:
     await kept.watch.end()
 
     assert marked(kept.mark) == {}
-
-
-async def test_parts_are_shown_from_when_all_is_up(kept: Kept) -> None:
-    starting = f"import sys; print('starting', file=sys.stderr)\n{SAYS}"
-    kept.watch.keep(kept.program("board", starting, says=True))
-    await kept.watch.are_up()
-
-    kept.watch.let_speak()
-    with (kept.home / "up" / "board.log").open("a") as log:
-        log.write("a run has begun\n")
-
-    await until(lambda: len(kept.told) == 2)
-    assert kept.told == ["board | is up", "board | a run has begun"]

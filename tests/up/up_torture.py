@@ -89,7 +89,6 @@ def guards(up: Up) -> list[psutil.Process]:
 def kill(up: Up, part: str) -> None:
     found = last_up(up.home)
     pid = found.parts[part].pid
-    assert pid is not None
     psutil.Process(pid).kill()
 
 
@@ -149,17 +148,4 @@ def test_what_was_approved_is_made_and_paid_once_whatever_is_killed(desk: Desk) 
         assert bought(up) == 9
         down = desk.call("up", "--down", "--json")
         assert down.json == {"up": False, "was_up": True}
-        assert left_in(desk) == []
-
-
-def test_a_damaged_history_is_the_end_with_its_last_words(desk: Desk) -> None:
-    history = desk.folder / ".callsheet" / "prefect-sandbox" / "history.db"
-    history.parent.mkdir(parents=True)
-    history.write_text("no database at all" * 1000)
-
-    with up_at(desk, "--prefect-port", "0") as up:
-        assert up.process.wait(WITHIN) == 1
-
-        assert "the prefect of `callsheet up` ended 3 times" in up.errors()
-        assert "file is not a database" in up.errors()
         assert left_in(desk) == []

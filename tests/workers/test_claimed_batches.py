@@ -44,9 +44,8 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 async def begin(stage: Stage, **own: str) -> Production:
-    values = {"organisation": "o", "store": "s", **own}
+    values = {"id": "1", "organisation": "o", "store": "s", **own}
     production = Production(
-        id="1",
         campaign_id=stage.campaign.id,
         campaign=stage.campaign.name,
         owner=OWNER,
@@ -129,9 +128,7 @@ TERMS = Terms(
 )
 
 
-async def test_a_worker_sets_aside_on_the_terms_of_its_run_and_for_what_it_has_claimed_alone(
-    stage: Stage, at: Context
-):
+async def test_a_worker_sets_aside_on_the_terms_of_its_run(stage: Stage, at: Context):
     strict = at.settings.model_copy(update={"quote_tolerance": Decimal(0), "quote_age": 60.0})
     lax = at.settings.model_copy(update={"quote_tolerance": Decimal("0.5")})
     kept = json.loads(json.dumps(terms_of(TERMS, strict)))
@@ -163,8 +160,6 @@ async def test_a_worker_makes_no_videos_for_another_key_or_store(stage: Stage, a
     with pytest.raises(ConfigurationError, match="another key or service"):
         await Worker(at, "1", 1).process()
 
-
-async def test_a_worker_delivers_to_no_other_store(stage: Stage, at: Context):
-    await begin(stage, organisation=organisation_of(at.settings))
+    await begin(stage, id="2", organisation=organisation_of(at.settings))
     with pytest.raises(ConfigurationError, match="would deliver to"):
-        await Worker(at, "1", 1).process()
+        await Worker(at, "2", 1).process()

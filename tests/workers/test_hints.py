@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.runtime.errors import ConfigurationError
 from tests.databases import PostgresServer
 from tests.fixtures import sandbox_fixture
 from tests.programs import Desk, Sandbox, simple_sheet
@@ -41,9 +40,7 @@ def desk(tmp_path: Path, service: Sandbox, postgres: PostgresServer) -> Desk:
 
 
 @pytest.mark.merge
-async def test_workers_look_once_at_each_video_that_they_hear_of(
-    desk: Desk, service: Sandbox
-) -> None:
+async def test_workers_look_once_at_what_they_hear_of(desk: Desk, service: Sandbox) -> None:
     sheet = str(desk.folder / desk.sheet("heard.csv", simple_sheet(6)))
     processes = Processes(desk.folder, desk.environment())
     service.plan_fault(on="render", do="slow", every=1, seconds=RENDER)
@@ -61,19 +58,3 @@ async def test_workers_look_once_at_each_video_that_they_hear_of(
     assert Counter(row["state"] for row in desk.rows("heard").values()) == {"delivered": 6}
     assert sum(one["rows"].get("delivered", 0) for one in said.values() if one) == 6
     assert service.calls()["get"] == 6
-
-
-@pytest.mark.merge
-async def test_a_run_that_insists_on_webhooks_has_no_worker_pay_before_it_knows_of_them(
-    desk: Desk, service: Sandbox
-) -> None:
-    desk.environ["CALLSHEET_WEBHOOK_URL"] = "http://127.0.0.1:9/hooks"
-    sheet = str(desk.folder / desk.sheet("insists.csv", simple_sheet(2, title="Insists")))
-    processes = Processes(desk.folder, desk.environment())
-
-    with pytest.raises(ConfigurationError, match="nothing new was spent"):
-        await run_with(processes, sheet, 2, wait="webhook")
-
-    processes.ended()
-    assert [one for one in service.charges() if one["title"].startswith("Insists")] == []
-    assert {row["state"] for row in desk.rows("insists").values()} == {"approved"}

@@ -1,7 +1,8 @@
-"""`/metrics` of the board: for whoever has a viewer's token, at whatever name it is scraped."""
+"""What operators see of a board: `/metrics` at any name, and a ledger that is away."""
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import httpx
@@ -36,3 +37,27 @@ async def test_where_it_is_set_anybody_does(tmp_path: Path) -> None:
     async with board_at(tmp_path, environ={"CALLSHEET_METRICS_OPEN": "yes"}) as opened:
         assert (await opened.nobody.get("/metrics", headers=NAMED)).status_code == 200
         assert (await opened.nobody.get("/api/v1/campaigns")).status_code == 401
+
+
+@pytest.mark.merge
+async def test_a_ledger_away_is_no_fault(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with board_at(tmp_path) as board:
+        caplog.clear()
+        home, away = tmp_path / ".callsheet", tmp_path / "away"
+        home.rename(away)
+        with caplog.at_level(logging.WARNING, "callsheet.board"):
+            told = await board.viewer.get("/api/v1/campaigns")
+            page = await board.viewer.get("/", headers={"accept": "text/html"})
+        away.rename(home)
+        again = await board.viewer.get("/api/v1/campaigns")
+
+    assert (told.status_code, page.status_code, again.status_code) == (503, 503, 200)
+    assert (
+        told.json()["detail"]
+        == "the ledger is not available right now; nothing that you paid for is lost"
+    )
+    # Where it is stands in the log alone.
+    assert str(tmp_path) not in told.text + page.text
+    said = [one.getMessage() for one in caplog.records if one.name == "callsheet.board"]
+    assert any("was moved or deleted while it was in use" in one for one in said)
+    assert not any(one.exc_info or one.exc_text for one in caplog.records)

@@ -1,16 +1,22 @@
-"""Disks that are small or cannot be written to: real file systems, mounted for a test.
+"""Disks that are small or cannot be written to, mounted for a test, and S3 servers in trouble.
 
-Only root may mount; elsewhere such tests are skipped, and say so.
+Only root may mount; elsewhere such tests are skipped, and say so. The proxy that makes the trouble
+has a thread of its own: whoever waits for a command does not keep it from answering.
 """
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.stores import S3Server
+from tests.unit.store.s3_proxy import S3Proxy, Trouble, checking, s3_proxy
 
 
 @contextmanager
@@ -46,3 +52,20 @@ def _mount(*words: str) -> None:
 
 def _unmount(folder: Path) -> None:
     subprocess.run(["umount", str(folder)], check=True)
+
+
+@contextmanager
+def troubled(behind: S3Server, trouble: Trouble = checking) -> Iterator[S3Proxy]:
+    """Run a proxy in front of `behind`, which checks digests unless it makes other trouble."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    proxy = s3_proxy(behind, trouble)
+    try:
+        yield asyncio.run_coroutine_threadsafe(proxy.__aenter__(), loop).result(30)
+    finally:
+        leaving = proxy.__aexit__(None, None, None)
+        asyncio.run_coroutine_threadsafe(leaving, loop).result(60)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
