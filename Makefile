@@ -8,7 +8,7 @@ PREFECT_3_9 := .venv-prefect-3.9
 # Tests start hundreds of processes: what they import is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-merge check test-cluster quick quick-tests torture bench bench-quick lint docs lock stats release version clean
+.PHONY: install demo test test-merge check test-cluster quick quick-tests torture test-image bench bench-quick lint docs lock stats release version clean
 
 install: $(VENV)/.installed
 	@echo "Callsheet is installed. To use the callsheet command in any folder, run once:"
@@ -99,6 +99,10 @@ quick-tests: $(VENV)/.installed-dev
 torture: $(VENV)/.installed-dev
 	-@$(MAKE) --no-print-directory $(PREFECT_3_9)/.installed
 	@$(BIN)/python -m tests.torture
+
+# The image, built and at work without a container engine: some minutes, as root on Linux.
+test-image: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.containers
 
 # Two tables of the same lines: half an hour, or two minutes with smaller numbers. Where the
 # other engines cannot be installed, their lines say so.

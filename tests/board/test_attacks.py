@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sqlite3
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
@@ -611,3 +612,13 @@ def test_admins_have_streams_left_when_all_others_are_taken() -> None:
     streams.end(viewers[0])
     streams.begin(Person(id=99, name="late", role="approver"))
     assert MOST + RESERVE <= MOST_CONNECTIONS // 2
+
+
+async def test_a_session_ends_with_its_time(open_board: OpenBoard, tmp_path: Path) -> None:
+    browser, _ = await session_of(open_board, "viewer")
+    assert (await browser.get("/")).status_code == 200
+
+    with sqlite3.connect(tmp_path / ".callsheet" / "ledger.db") as ledger:
+        ledger.execute("UPDATE sessions SET expires_at = 1")
+
+    assert (await browser.get("/")).status_code == 401

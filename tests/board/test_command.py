@@ -239,3 +239,19 @@ def test_two_runs_with_a_sandbox_take_turns(desk: Desk) -> None:
     assert [process.returncode for process in (first, second)] == [0, 0], said
     words = "another command has the sandbox of this folder: waiting until it ends"
     assert sum(words in err for _, err in said) == 1
+
+
+@pytest.mark.merge
+def test_an_admin_who_was_revoked_stays_out(desk: Desk) -> None:
+    with board(desk):
+        pass
+    assert desk.call("board", "people", "--revoke", "admin").status == 0
+    with board(desk) as (ready, _):
+        assert ready["token"] is None
+        assert ready["login"] is None
+
+
+def test_an_address_that_is_said_is_the_one_there_is(desk: Desk) -> None:
+    with board(desk, "--url", "https://board.example", "--behind-proxy") as (ready, _):
+        assert ready["url"] == "https://board.example"
+        assert ready["login"].startswith("https://board.example/login?code=csb_")

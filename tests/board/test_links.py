@@ -9,17 +9,22 @@ import time
 import zlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
 import pytest
 from PIL import Image
 
+from callsheet.deployments.at import At
 from callsheet.deployments.board.reminders import remind
 from callsheet.tasks.aftercare.retake import plan_retakes
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.campaigns import ensure_campaign
-from tests.board.conftest import OpenBoard
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.sessions import Link
+from callsheet.tasks.runtime.errors import NoSuch
+from tests.board.conftest import OpenBoard, board_at
 from tests.board.with_videos import with_videos
 from tests.hearing_of_nights import mailbox
 
@@ -292,3 +297,60 @@ async def reviewed_by_rita(open_board: OpenBoard) -> None:
     for name, said in (("row-1", asked), ("row-2", {"take": 1, "verdict": "keep"})):
         answer = await open_board.reviewer.post(REVIEW.format(name), json=said)
         assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.merge
+@pytest.mark.parametrize(("rights", "status"), [(["see"], 403), (["download"], 404)])
+async def test_a_link_downloads_where_it_may(
+    rights: list[str], status: int, open_board: OpenBoard
+) -> None:
+    mara = await open_board.guest((await open_board.link(*rights))["address"])
+
+    seen = await mara.get("/api/v1/videos/spring/r1/1.mp4")
+    taken = await mara.get("/api/v1/videos/spring/r1/1.mp4?download")
+
+    assert (seen.status_code, taken.status_code) == (404, status)
+
+
+async def test_a_guest_learns_of_no_other_campaign(open_board: OpenBoard) -> None:
+    link = Link(
+        id=1, campaign="gone", name="Client", rights=frozenset({"see"}), made_by="Ada",
+        made_at=0.0, expires_at=1.0, revoked_at=None,
+    )  # fmt: skip
+    at = At(settings=open_board.board.settings, ledger=open_board.ledger, person=link.guest())
+    somebody = replace(at, person=Person(id=1, name="Ann", role="viewer"))
+
+    with pytest.raises(NoSuch) as told:
+        await at.campaign("gone")
+    with pytest.raises(NoSuch) as known:
+        await somebody.campaign("gone")
+
+    assert "spring" not in f"{told.value} {told.value.remedy}"
+    assert "spring" in str(known.value.remedy)
+
+
+@pytest.mark.parametrize(("origin", "here"), [(None, True), ("https://board.example", False)])
+async def test_an_address_says_whether_it_opens_elsewhere(
+    origin: str | None, here: bool, tmp_path: Path
+) -> None:
+    how = {"behind_proxy": True} if origin else {}
+    headers = {"x-forwarded-host": "board.example", "x-forwarded-proto": "https"} if origin else {}
+    words = "This address opens on this machine only."
+    async with board_at(tmp_path, **how) as opened:
+        await opened.ledger.write(
+            ensure_campaign, name="spring", sheet="s.csv", sheet_digest="0", at=0.0
+        )
+        wanted = {"campaign": "spring", "name": "Mara"}
+        for path, sent in (("people", {"name": "Ben", "role": "viewer"}), ("links", wanted)):
+            made = await opened.admin.post(f"/api/v1/{path}", json=sent, headers=headers)
+            assert made.json()["here_only"] is here
+        browser = await opened.client(
+            headers={"accept": "text/html", "origin": origin or opened.origin, **headers}
+        )
+        await browser.post("/login", data={"token": opened.people["admin"].token})
+        cookie = "; ".join(f"{one.name}={one.value}" for one in browser.cookies.jar)
+        sent = {"name": "Zoe", "role": "viewer"}
+        for path, form in (("invite", sent), ("links", wanted)):
+            page = await browser.post(f"/people/{path}", data=form, headers={"cookie": cookie})
+            assert page.status_code == 201
+            assert (words in page.text) is here

@@ -368,12 +368,18 @@ async def test_other_takes_are_priced_and_made(
 
 
 @pytest.mark.merge
+@pytest.mark.parametrize("retake", [False, True])
 async def test_rows_of_a_campaign_that_was_cancelled_since_are_asked_for_again(
-    board: OpenBoard, service: Sandbox, name: str
+    board: OpenBoard, service: Sandbox, name: str, retake: bool
 ) -> None:
     await made(board, f"{name}.csv", simple_sheet(1))
-    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
-    cancelled = await board.approver.post(f"{API}/campaigns/{name}/cancel", json={})
+    path = f"{API}/campaigns/{name}"
+    if retake:
+        answer = await board.reviewer.post(f"{path}/retakes", json={"rows": ["r001"]})
+        plan = await priced(board.viewer, answer.json()["plan"])
+    else:
+        plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
+    cancelled = await board.approver.post(f"{path}/cancel", json={})
     assert cancelled.status_code == 202
 
     answer = await board.admin.post(f"{API}/plans/{plan['plan']}/approve")
@@ -537,3 +543,146 @@ async def test_what_changed_outside_is_found_and_repaired_on_the_board(
     assert captions.exists()
     assert "Nothing changed outside" in (await browser.get(f"/c/{name}/changes")).text
     assert (await board.viewer.get(f"{API}/activity")).json()["acts"][0]["act"] == "repair"
+
+
+@pytest.mark.merge
+@pytest.mark.parametrize("asked", [{"canary": "yes"}, {"waves": ["30%"]}])
+async def test_the_others_are_planned_once_the_first_video_is_kept(
+    board: OpenBoard, service: Sandbox, name: str, asked: dict[str, Any]
+) -> None:
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3), **asked)
+    assert (plan["counts"], plan["total"]) == ({"make": 1, "wait": 2}, 15)
+    assert (await ended(board.viewer, await approved(board.approver, plan)))["exit"] == 3
+    assert await states(board, name) == {"r001": "delivered", "r002": "held", "r003": "held"}
+    browser = await board.form("approver")
+    early = (await browser.post(f"/c/{name}/again")).url.path.rpartition("/")[2]
+    assert (await priced(board.viewer, early))["total"] == 0
+
+    review = f"{API}/campaigns/{name}/rows/r001/review"
+    await board.reviewer.post(review, json={"verdict": "keep", "take": 1})
+    assert "2 rows are on hold" in (await browser.get(f"/c/{name}")).text
+    plan_id = (await browser.post(f"/c/{name}/again")).url.path.rpartition("/")[2]
+    rest = await priced(board.viewer, plan_id)
+    assert (rest["counts"], rest["total"]) == ({"none": 1, "make": 2}, 30)
+    assert (await ended(board.viewer, await approved(board.approver, rest)))["exit"] == 0
+    assert await paid(board, service, name) == 3
+
+
+@pytest.mark.merge
+async def test_an_edit_is_approved_at_its_limit_and_a_retake_of_it_at_the_price_of_a_video(
+    board: OpenBoard, name: str
+) -> None:
+    text = "id,title,topic,script,max_credits\na,{},Topic,Words here.,{}\n"
+    made = await plan_for(board.admin, f"{name}.csv", text.format("One", 99))
+    await ended(board.admin, await approved(board.admin, made))
+
+    edit = await plan_for(board.admin, f"{name}.csv", text.format("Two", 98))
+    end = await ended(board.admin, await approved(board.admin, edit))
+    body = {"rows": ["a"], "because": "again"}
+    asked = await board.admin.post(f"{API}/campaigns/{name}/retakes", json=body)
+    retake = await priced(board.admin, asked.json()["plan"])
+
+    assert (edit["rows"][0]["edit_of"], edit["total"], end["exit"]) == ("title", 98, 0)
+    assert retake["total"] == made["total"] != 98
+    assert (await ended(board.admin, await approved(board.admin, retake)))["exit"] == 0
+
+
+@pytest.mark.merge
+async def test_takes_of_rows_that_moved_on_are_not_approved(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    await made(board, f"{name}.csv", simple_sheet(2))
+    path = f"{API}/campaigns/{name}/retakes"
+    plans = []
+    for _ in range(2):
+        answer = await board.reviewer.post(path, json={"select": "state:delivered"})
+        plans.append(await priced(board.viewer, answer.json()["plan"]))
+    await ended(board.viewer, await approved(board.admin, plans[0]))
+    answer = await board.admin.post(f"{API}/plans/{plans[1]['plan']}/approve")
+    assert answer.status_code == 409
+    assert await paid(board, service, name) == 4
+    new = await priced(board.viewer, answer.json()["plan"])
+    assert (new["kind"], new["counts"]) == ("retake", {"retake": 2})
+
+
+@pytest.mark.merge
+async def test_what_was_approved_and_has_not_begun_is_cancelled_with_the_rest(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
+    run = await approved(board.admin, plan)
+    answer = await board.approver.post(f"{API}/campaigns/{name}/cancel", json={})
+    assert (answer.status_code, answer.json()["asked"]) == (202, 2)
+    over = await ended(board.viewer, run)
+    assert (over["exit"], over["words"]) == (4, "cancelled by Ann before its run began")
+    # Its process may have been on its way already.
+    await asyncio.sleep(3)
+    answer = await board.admin.post(f"{API}/runs/{run}/carry-on")
+    assert answer.status_code == 202
+    assert (await ended(board.viewer, run))["exit"] == 4
+    assert set((await states(board, name)).values()) == {"cancelled"}
+    page = (await (await board.form("approver")).get(f"/c/{name}")).text
+    assert "ended early" not in page, "there is nothing to resume"
+    again = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
+    assert (again["counts"], again["total"]) == ({"person": 2}, 0)
+
+
+@pytest.mark.merge
+async def test_the_rest_is_cancelled(board: OpenBoard, name: str) -> None:
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
+    path = f"{API}/campaigns/{name}/cancel"
+    assert (await board.admin.post(path, json={})).status_code == 404
+    run = await approved(board.admin, plan)
+    await ended(board.viewer, run)
+    assert (await board.reviewer.post(path, json={})).status_code == 403
+    answer = await board.approver.post(path, json={})
+    done = answer.json()
+    assert (answer.status_code, done["asked"], done["cancelled"], done["released"]) == (
+        202,
+        0,
+        0,
+        0,
+    )
+    assert [(row["row"], row["from"], row["to"]) for row in done["rows"]] == [
+        ("r001", "delivered", "delivered"), ("r002", "delivered", "delivered"),
+    ]  # fmt: skip
+    unknown = await board.approver.post(path, json={"rows": ["nobody"]})
+    assert (unknown.status_code, "nobody" in unknown.json()["detail"]) == (422, True)
+
+
+@pytest.mark.merge
+async def test_a_row_above_its_limit_is_on_hold_and_not_in_the_button(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    text = simple_sheet(3, columns=",max_credits", cells=",15").replace("9:16,15", "9:16,14", 1)
+    plan = await plan_for(board.reviewer, f"{name}.csv", text)
+    assert (plan["total"], plan["counts"]) == (30, {"make": 2, "person": 1})
+    assert (plan["rows"][0]["state"], plan["rows"][0]["action"]) == ("held", "person")
+    assert "set max_credits in line 2 of the sheet to 15 or more" in plan["rows"][0]["why"]
+    page = (await (await board.form("approver")).get(f"/plans/{plan['plan']}")).text
+    assert "Approve 2 rows for 30 credits" in page
+    assert "on hold</span>" in page
+    await ended(board.viewer, await approved(board.approver, plan))
+    assert await paid(board, service, name) == 2
+    again = await plan_for(board.reviewer, f"{name}.csv", text)
+    assert (again["total"], again["counts"]) == (0, {"none": 2, "person": 1})
+
+
+async def test_a_plan_of_the_sandbox_is_no_plan_of_the_service(
+    tmp_path: Path, service: Sandbox, name: str
+) -> None:
+    async with board_at(tmp_path, environ=service.environ, sandbox=True) as board:
+        plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(1))
+    async with board_at(tmp_path, environ=service.environ) as board:
+        answer = await board.admin.post(f"{API}/plans/{plan['plan']}/approve")
+        assert (answer.status_code, "--sandbox" in answer.json()["detail"]) == (409, True)
+
+
+async def test_a_plan_that_finds_no_video_to_adopt_leads_to_another_upload(
+    board: OpenBoard, name: str
+) -> None:
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(1, title=name), adopt=True)
+    page = await (await board.form("approver")).get(f"/plans/{plan['plan']}")
+    assert "No row is in this plan." in page.text
+    assert "Upload another sheet" in page.text
+    assert f'href="/c/{name}"' not in page.text

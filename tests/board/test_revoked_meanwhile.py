@@ -19,6 +19,7 @@ from tests.board.test_screens import a_plan
 from tests.board.with_videos import with_videos
 from tests.campaigns import Stage, brief
 from tests.programs import simple_sheet
+from tests.repository import files_in
 
 API = "/api/v1"
 REVIEW = {"take": 1, "verdict": "keep"}
@@ -206,3 +207,13 @@ async def late_body(
             yield LateBody(reader, writer, body)
     finally:
         writer.close()
+
+
+def test_no_page_or_call_writes_past_the_check() -> None:
+    """`Board.write` checks the person; the ledger's own `write` would not."""
+    found = [
+        path.name
+        for path in files_in(*(f"deployments/board/{one}" for one in ("services", "api", "pages")))
+        if "ledger.write(" in path.read_text()
+    ]
+    assert found == []

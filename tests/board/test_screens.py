@@ -490,3 +490,11 @@ async def test_costs_are_a_page_and_the_first_page_has_the_total(open_board: Ope
     assert whole.headers["content-disposition"] == 'attachment; filename="costs.csv"'
     lines = ["\ufeffcampaign,videos,takes,retakes,reserved,charged", "spring,1,2,0,0,24", ""]
     assert whole.text == "\r\n".join(lines)
+
+
+async def test_who_may_not_plan_checks_no_rows(open_board: OpenBoard) -> None:
+    await a_long_plan(open_board, 250)
+    browser = await open_board.form("viewer")
+    page = await browser.get("/plans/long")
+    assert 'type="checkbox" name="row"' not in page.text
+    assert "201 to 252" in (await browser.get("/plans/long?go=:200")).text

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from tests.containers.chart import (
     with_prefects_chart,
 )
 from tests.containers.named import check_command, unknown_variables
+from tests.programs import ROOT
 
 pytestmark = pytest.mark.merge
 
@@ -341,3 +343,16 @@ def test_every_value_is_in_the_schema_and_explained() -> None:
         "image", "podAnnotations", "podLabels", "nodeSelector", "tolerations", "affinity",
         "priorityClassName", "workPool",
     }  # fmt: skip
+
+
+def test_prefects_server_records_as_prefect_toml_says() -> None:
+    said = tomllib.loads((ROOT / "prefect.toml").read_text())["server"]
+    values = YAML(typ="safe").load(CHART / "values.yaml")
+    given = {one["name"]: one["value"] for one in values["prefect"]["server"]["env"]}
+    recorder = said["services"]["task_run_recorder"]
+
+    start = "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_"
+    assert given == {
+        "PREFECT_SERVER_ANALYTICS_ENABLED": str(said["analytics_enabled"]).lower(),
+        **{start + name.upper(): str(value) for name, value in recorder.items()},
+    }

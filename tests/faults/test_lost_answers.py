@@ -178,3 +178,21 @@ def test_captions_that_never_come_do_not_hold_back_the_video(production: Product
     assert "no srt and vtt captions" in production.row()["reason"]
     assert [file.suffix for file in production.videos_in_the_store()] == [".mp4"]
     production.ends_well()
+
+
+def test_a_repeat_may_be_answered_with_200(production: Production) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="create", nth=1, do="drop-after")
+    production.service.plan_fault(on="create", nth=2, do="restatus", status=200)
+    assert production.run().status == 0
+    production.ends_well()
+
+
+def test_captions_that_are_none_are_asked_for_again(production: Production) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="captions", nth="1-2", do="wrong-format")
+
+    ended = production.run()
+
+    assert ended.status == 0, ended.err
+    production.ends_well()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 
@@ -123,3 +124,27 @@ def test_a_render_cancelled_from_outside_frees_its_credits(production: Productio
     assert ended.json["credits"]["charged"] == 15
     assert production.count("release") == 1
     assert production.count("charge") == 1
+
+
+def test_an_address_that_is_refused_after_it_was_given_is_asked_for_again(
+    production: Production,
+) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="file", nth=1, do="expired")
+    production.service.plan_fault(on="download", nth="2-3", do="conflict")
+
+    ended = production.run()
+
+    assert ended.status == 0, ended.err
+    production.ends_well()
+
+
+def test_a_cancel_that_comes_too_late_changes_nothing(production: Production) -> None:
+    production.asks_for(1)
+    # The video is there, its download is not: the cancel arrives in between.
+    production.service.plan_fault(on="file", do="error-before", status=503)
+    assert production.run("--max-wait", A_WHILE).status == 5
+    assert production.states() == {"ready": 1}
+    with pytest.raises(HTTPError, match="409"):
+        colleague(production.service, "POST", f"videos/{production.row()['video_id']}/cancel")
+    production.ends_well()

@@ -293,3 +293,31 @@ async def test_without_a_service_it_says_what_to_set(tmp_path: Path, made_ledger
         said = await refused(client, "plan", sheet=sheet_of(1), campaign="nowhere")
     assert "no video service is configured" in said["refusal"]
     assert "callsheet login" in said["refusal"]
+
+
+async def test_an_agent_tries_a_part_first(desk: OpenDesk) -> None:
+    async with desk.client() as client:
+        one = await call(client, "plan", sheet=sheet_of(3), campaign="one", first=1)
+        canary = await call(client, "plan", sheet=sheet_of(3), campaign="canary", canary="yes")
+        none = await refused(client, "plan", sheet=sheet_of(3), campaign="none", first=0)
+
+    assert (one["credits"], one["counts"]) == (ROW, {"make": 1})
+    assert (canary["credits"], canary["counts"]) == (ROW, {"make": 1, "wait": 2})
+    assert "first" in none["refusal"]
+    assert "nothing was charged" in none["refusal"]
+
+
+@pytest.mark.merge
+async def test_an_agent_raises_no_budget_that_a_person_gave(desk: OpenDesk) -> None:
+    await desk.allow(1000)
+    board = desk.desk.board
+    admin = await admin_token(board)
+    assert admin is not None
+    async with desk.client() as client:
+        first = await call(client, "plan", sheet=sheet_of(1), campaign="capped", budget=ROW)
+        await approve(replace(board, person=admin[0]), first["plan"])
+        await finished(client, "capped")
+        more = await call(client, "plan", sheet=sheet_of(3), campaign="capped", budget=900)
+        said = await refused(client, "run_plan", plan=more["plan"])
+        assert "budget" in said["refusal"] + said["remedy"]
+        assert (await call(client, "status", campaign="capped"))["credits"]["charged"] == ROW

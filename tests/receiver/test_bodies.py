@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from callsheet.deployments.receiver.acceptance import LARGEST
-from tests.receiver.hearing import Hearing, body_about, fresh, head, post, read, send
+from tests.receiver.hearing import Answer, Hearing, body_about, fresh, head, post, read, send
 
 HUGE = 10_000_000
 
@@ -99,3 +102,35 @@ def test_a_connection_serves_one_request(hears: Hearing) -> None:
 
     assert answer.raw.count(b"HTTP/1.1 ") <= 1
     assert len(hears.inbox()) >= 1
+
+
+@pytest.mark.parametrize("length", [True, False], ids=["of known length", "without a length"])
+def test_ten_megabytes_are_cut_off(hears: Hearing, length: bool) -> None:
+    body = padded(HUGE)
+    sent = body if length else chunked(body, 65536)
+    with pushing(hears.address, head(body, length=length), sent) as (answer, pushed):
+        assert answer.status == 413
+    assert pushed[0] < HUGE
+    assert post(hears.address, body_about(fresh())).status == 200
+
+
+@contextmanager
+def pushing(address: tuple[str, int], *pieces: bytes) -> Iterator[tuple[Answer, list[int]]]:
+    """Write as long as it goes while the answer is read; yield it, and how much went."""
+    pushed = [0]
+    with socket.create_connection(address, timeout=20) as connection:
+
+        def push() -> None:
+            try:
+                for piece in pieces:
+                    for start in range(0, len(piece), 65536):
+                        connection.sendall(piece[start : start + 65536])
+                        pushed[0] += len(piece[start : start + 65536])
+            except OSError:
+                pass
+
+        thread = threading.Thread(target=push)
+        thread.start()
+        answer = read(connection)
+        thread.join()
+        yield answer, pushed

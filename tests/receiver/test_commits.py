@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.ledger.webhook_events import Hint
+from callsheet.tasks.ledger.webhook_events import KEPT, Hint
 from tests.databases import PostgresServer
 from tests.faults.trouble import small_disk
 from tests.programs import Desk
@@ -132,3 +132,10 @@ def test_it_hears_for_a_ledger_on_a_server(tmp_path: Path, postgres: PostgresSer
         odd = post(one.address, b'{"id": "vid_odd", "x": "\\u0000"}', more=absurd)
         assert (answers, odd.status) == ([200, 200], 200)
         assert len(one.inbox(video)) == len(one.inbox("vid_odd")) == 1
+
+
+def test_old_hints_are_dropped_at_the_start(tmp_path: Path) -> None:
+    with hearing(tmp_path, clock=lambda: time.time() - KEPT - 60) as one:
+        assert post(one.address, body_about("vid_old")).status == 200
+    with hearing(tmp_path) as one:
+        one.waits_for(lambda: not one.inbox())

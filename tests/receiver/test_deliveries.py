@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from callsheet.deployments.receiver.acceptance import DEEPEST, MOST_VIDEOS
+from callsheet.deployments.receiver.acceptance import DEEPEST, MOST_VIDEOS, signer_of
 from callsheet.tasks.credentials.secret_files import AFTERLIFE
 from tests.receiver.hearing import (
+    SECRET,
     Hearing,
     body_about,
     fresh,
@@ -233,3 +234,18 @@ def test_two_signatures_are_none(hears: Hearing, second: bytes | None) -> None:
 
     assert post(hears.address, body, more=more).status == 401
     assert hears.inbox(video) == []
+
+
+def test_every_secret_is_tried_and_the_first_that_fits_is_named() -> None:
+    signed = signature(b"{}", SECRET)
+    tried = []
+
+    def secrets() -> object:
+        for nonce, secret in (("a", b"x"), ("b", SECRET.encode()), ("c", SECRET.encode())):
+            tried.append(nonce)
+            yield nonce, secret
+
+    assert signer_of([signed], b"{}", secrets()) == "b"  # type: ignore[arg-type]
+    assert tried == ["a", "b", "c"]
+    assert signer_of([signed], b"{}", []) is None
+    assert signer_of([signed], b"{} ", [("a", SECRET.encode())]) is None

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.deployments.web_server import MOST_SILENT
-from tests.receiver.hearing import Hearing, body_about, fresh, head, hearing, post
+from callsheet.deployments.receiver.acceptance import BODY_TIMEOUT
+from callsheet.deployments.web_server import HEAD_TIMEOUT, MOST_SILENT
+from tests.receiver.hearing import Hearing, body_about, fresh, head, hearing, post, read
 
 MANY = 500
 #: Seconds: a fraction of what anybody slow is waited for. A machine may be busy.
@@ -73,3 +74,29 @@ def test_it_stops_at_once_whoever_is_still_there(tmp_path: Path) -> None:
             assert delivers(one) < SOON
             began = time.monotonic()
         assert time.monotonic() - began < 5
+
+
+@pytest.mark.slow
+def test_what_does_not_come_within_its_time_is_not_waited_for(hears: Hearing) -> None:
+    held = {}
+    with ExitStack() as stack:
+        for name, said in SLOW.items():
+            held[name] = stack.enter_context(socket.create_connection(hears.address, timeout=30))
+            held[name].sendall(said)
+        began, ends = time.monotonic(), dict[str, float]()
+        answers = dict[str, int]()
+        while len(ends) < len(held):
+            assert time.monotonic() - began < 3 * HEAD_TIMEOUT
+            for name, one in held.items():
+                if name in ends:
+                    continue
+                if select.select([one], [], [], 0)[0]:
+                    answers[name], ends[name] = read(one).status, time.monotonic() - began
+                elif SLOW[name]:
+                    # A byte now and then is no sign of good will.
+                    one.sendall(b"x")
+            time.sleep(0.25)
+    assert answers == {"silent": 0, "in the head": 0, "in the body": 408, "in a chunk": 408}
+    assert min(ends["silent"], ends["in the head"]) > HEAD_TIMEOUT - 1
+    assert min(ends["in the body"], ends["in a chunk"]) > BODY_TIMEOUT - 1
+    assert delivers(hears) < SOON

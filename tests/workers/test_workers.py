@@ -18,6 +18,7 @@ from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.ledger.accounts import AtLimit
 from callsheet.tasks.ledger.schema import rows
 from callsheet.tasks.ledger.schema_runs import productions
+from callsheet.tasks.runtime.errors import CallsheetError
 from tests.databases import PostgresServer
 from tests.fixtures import sandbox_fixture
 from tests.programs import Desk, Finished, Sandbox, simple_sheet
@@ -174,3 +175,43 @@ def test_a_killed_worker_and_a_killed_run_cost_nothing_but_time(tmp_path: Path):
             trial = Distributed(here, who, 1, point).carry()
             assert trial.kills >= 1, (who, point)
             assert trial.findings == [], (who, point, trial.said)
+
+
+async def status_of(processes: Processes, sheet: str) -> int:
+    try:
+        outcome = await run_with(processes, sheet, 2)
+    except CallsheetError as error:
+        return error.exit_status
+    assert outcome.as_json()["credits"]["charged_this_run"] == 0
+    return outcome.exit_status
+
+
+#: What is in the service's list: a key for every video, or none that a person could go by.
+LISTS = {"keys": (), "no keys": ("videos.*.idempotency_key",)}
+
+
+@pytest.mark.merge
+@pytest.mark.parametrize(("hidden", "ends"), [("keys", 0), ("no keys", 4)])
+async def test_a_new_ledger_pays_for_nothing_that_the_lost_one_paid_for(
+    desk: Desk, service: Sandbox, postgres: PostgresServer, hidden: str, ends: int
+) -> None:
+    name = f"lost-{ends}"
+    sheet = str(desk.folder / desk.sheet(f"{name}.csv", simple_sheet(6, title=name)))
+    first = await run_with(Processes(desk.folder, desk.environment()), sheet, 2)
+    assert first.exit_status == 0, first
+    await asyncio.sleep(1)
+    lost = {"CALLSHEET_LEDGER": postgres.new_database(), "CALLSHEET_HORIZON": "1s"}
+    desk.environ.update(lost, CALLSHEET_STORE=str(desk.folder / "another"))
+    service.plan_fault(on="create", do="forget-key")
+    service.plan_fault(on="list", do="rewrite", remove=list(LISTS[hidden]))
+
+    try:
+        processes = Processes(desk.folder, desk.environment())
+        assert [await status_of(processes, sheet) for _ in range(2)] == [ends, ends]
+    finally:
+        service.clear_faults()
+    processes.ended()
+    paid = [one for one in service.charges() if one["event"] == "charge"]
+    assert sum(name in str(one["title"]) for one in paid) == 6
+    states = Counter(row["state"] for row in desk.rows(name).values())
+    assert states == ({"delivered": 6} if ends == 0 else {"held": 6})
