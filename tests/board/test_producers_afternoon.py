@@ -126,7 +126,7 @@ async def correct_cells(page: Page) -> None:
     await expect(problems.get_by_text("a CSV copy would not show it")).to_be_visible()
     await expect(problems.get_by_label("Correct all 8 to")).to_have_value("9:18")
     # The address is one to load again: a reload sends nothing twice.
-    assert "/new?sheet=" in page.url
+    await expect(page).to_have_url(re.compile(r"/new\?sheet="))
     await look(page, "3-refused")
     await correct(problems, "Correct to", "9:16", within="is a date that the spreadsheet made")
     await correct(problems, "Correct all 8 to", "9:16")
