@@ -413,10 +413,10 @@ MUTATIONS = (
         "tests/unit/ledger/test_reviews.py::test_who_decides_waits_for_another_process_that_is_about_to",
     ),
     Mutation(
-        "a retake that is cancelled while it is approved leaves nothing approved",
-        "flows/perform.py",
-        "    run.only = frozenset(plan.named(*PAID))\n",
-        "",
+        "a flow that is cancelled while it approves takes back what it approved",
+        "tasks/aftercare/cancel.py",
+        'row.state == "approved" and row.row in own}',
+        'row.state == "approved" and row.row in ()}',
         "tests/pipeline/test_prefect_states.py::test_what_another_flow_has_approved_goes_with_its_cancelling",
     ),
     Mutation(
