@@ -41,7 +41,7 @@ def end_leftovers(
     seen: set[int] = set()
     asked: set[int] = set()
     begun, killed = clock(), False
-    # However slowly they are looked for, those that are left are killed once.
+    # On a slow machine, one search may take longer than both times: kill what is left all the same.
     while (left := marked(mark)) and not (killed and clock() - begun >= 2 * grace):
         seen |= set(left)
         killed = clock() - begun > grace

@@ -162,14 +162,14 @@ class Folded(GenericFunction[str]):
 
 
 class AsciiFolded(GenericFunction[str]):
-    """Text to be compared with ASCII in lower case, without regard to upper and lower case."""
+    """Text to compare with ASCII text in lower case, without regard to case."""
 
     type = String()
     inherit_cache = True
 
 
 class Like(GenericFunction[bool]):
-    """Whether a text fits a pattern of LIKE in ASCII, without regard to upper and lower case."""
+    """Whether a text matches a LIKE pattern of ASCII, without regard to case."""
 
     inherit_cache = True
 

@@ -146,14 +146,14 @@ def _alternatives(term: Term) -> Iterator[ColumnElement[bool]]:
     elif term.name == "tag":
         tag = Elements(rows.c.tags).table_valued("value").alias("tag")
         found = exists(select(literal(1)).select_from(tag).where(_fits(tag.c.value, term)))
-        yield and_(rows.c.tags != "[]", *_hints(rows.c.tags, term), found.correlate(rows))
+        yield and_(rows.c.tags != "[]", *_mentions(rows.c.tags, term), found.correlate(rows))
     elif term.name in ("row", "operation"):
         yield _fits(rows.c[term.name], term)
     elif term.name in _COLUMNS:
         yield _fits(func.coalesce(rows.c[_COLUMNS[term.name]], ""), term)
     else:
         asked = func.coalesce(cast(_asked(term.name), Text), "")
-        yield and_(*_hints(rows.c.request, term), _fits(asked, term))
+        yield and_(*_mentions(rows.c.request, term), _fits(asked, term))
 
 
 _FLAGS = func.coalesce(video.c.flagged, 0)
@@ -180,20 +180,20 @@ _COLUMNS = {
 }
 
 
-def _hints(document: ColumnElement[Any], term: Term) -> Iterator[ColumnElement[bool]]:
-    """Yield what JSON must fit that says what a term wants: it is sooner known than read."""
+def _mentions(document: ColumnElement[Any], term: Term) -> Iterator[ColumnElement[bool]]:
+    """Yield whether JSON has the words of a term at all: searching is faster than parsing."""
     words = [one.text for one in term.patterns if one.is_word]
     if len(words) == len(term.patterns) and all(map(_is_plain, words)):
         yield or_(*(_has(document, word) for word in words))
 
 
 def _is_plain(word: str) -> bool:
-    """Whether JSON and LIKE have it as it is, however its letters are written."""
+    """Whether JSON writes a word as it is, and LIKE compares it without regard to case."""
     return bool(word) and word.isascii() and word.isprintable() and not {*word} & {*'"\\'}
 
 
 def _has(text: ColumnElement[Any], word: str) -> ColumnElement[bool]:
-    """Return whether a text has a plain word in it."""
+    """Return whether a text contains a plain word."""
     return Like(text, f"%{_as_like(word)}%")
 
 
@@ -215,12 +215,12 @@ def _of_ledger(name: str, text: str) -> ColumnElement[bool]:
         again = exists().where(takes.c.row_id == rows.c.id, takes.c.number >= int(text))
         return again.correlate(rows)
     said: list[ColumnElement[Any]] = [rows.c.row, rows.c.title]
-    said += [rows.c.reason] if name == "q" else []
-    topic = [_asked("topic")] if name == "q" else []
+    said += [rows.c.reason, _asked("topic")] if name == "q" else []
     if not _is_plain(text):
-        return or_(*(Within(Folded(one), text.lower()) for one in [*said, *topic]))
-    in_topic = [and_(_has(rows.c.request, text), _has(one, text)) for one in topic]
-    return or_(*(_has(one, text) for one in said), *in_topic)
+        return or_(*(Within(Folded(one), text.lower()) for one in said))
+    # A request that does not have the text at all need not be parsed for its topic.
+    *others, last = (_has(one, text) for one in said)
+    return or_(*others, and_(_has(rows.c.request, text), last) if name == "q" else last)
 
 
 def _fits(text: ColumnElement[Any], term: Term) -> ColumnElement[bool]:

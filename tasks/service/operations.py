@@ -122,14 +122,15 @@ class Operation(Generic[T_co]):
 
 
 def _of(*fields: Field) -> Fields:
+    """Give these members."""
     return lambda: fields
 
 
 def _of_row(operation: str, *only: str, **typed: str) -> Fields:
-    """Make a field of each member of what a row asks of an operation, or of `only` some.
+    """Give the members of a row's request for an operation, all or `only` some.
 
-    Those of its kind are first, then what every clip may be told. What is read by pydantic is not
-    imported before somebody wants them.
+    Members of this kind of request come first, then those that all clips share. pydantic, which
+    describes them, is imported when the members are used.
     """
 
     def field(name: str, member: FieldInfo, needs: tuple[tuple[str, ...], ...]) -> Field:

@@ -220,7 +220,7 @@ class Grid(Collection[Row]):
                 continue
             shared = [one.header for one in self.columns if line.spans.get(one.position) == span]
             if len(shared) == 1 and span.first_line == span.last_line:
-                # It shares its row with columns that have no header.
+                # It is merged with columns without a header, which are not read.
                 continue
             if len(shared) > 1:
                 message = f"is merged over {len(shared)} columns ({', '.join(shared)})"

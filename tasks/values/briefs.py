@@ -127,7 +127,7 @@ def digest_of(operation: str, request: Mapping[str, Json]) -> str:
     return hashlib.sha256(canonical_json({"operation": operation, "request": request})).hexdigest()
 
 
-#: What a brief says that is asked of nobody: all but its identity, its request and where it stands.
+#: What may change without a new video: all but the identity, the request and the place of a row.
 WISHES = tuple(
     one.name
     for one in fields(Brief)
