@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -33,6 +34,13 @@ async def test_the_next_run_is_told_as_the_plan_would_tell_it(stage, state, acti
     assert (comes.action, comes.rests, comes.lane) == (action, rests, lane)
     assert (await stage.row()).state == state
     assert set(LANES) == set(get_args(Lane)), "every lane has words"
+
+
+async def test_a_row_that_nobody_changed_is_approved_still_whatever_its_sheet_says(ledger: Ledger):
+    own = {"cost_center": "art", "max_credits": Decimal(20), "priority": 3, "notes": "n"}
+    stage = await Stage.set(ledger, brief(**own))
+    comes = next_run(await stage.approve(), now=NOW, rules=Rules())
+    assert (comes.action, comes.rests) == ("make", "approved")
 
 
 async def test_every_command_line_that_is_told_can_be_typed(ledger: Ledger) -> None:

@@ -87,6 +87,11 @@ def test_what_cannot_be_sent_is_told(words: list[str], said: str) -> None:
         body_from(args, args.operation)
 
 
+def test_a_script_has_to_be_typed_for_an_avatar() -> None:
+    with pytest.raises(BadInput, match="--script"):
+        parse(["video", "avatar", CLIP])
+
+
 @pytest.mark.parametrize("operation", WITH_COMMAND, ids=lambda operation: operation.name)
 def test_a_command_takes_every_field_and_asks_before_it_pays(operation: Operation[Any]) -> None:
     verbs = argparse.ArgumentParser().add_subparsers()

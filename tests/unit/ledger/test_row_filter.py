@@ -65,6 +65,7 @@ SELECTIONS = {
     "tag:launch": "Draft-7",
     "tag:l*2": "R4",
     "tag:wave*|ära": "Draft-7 r3",
+    "tag:wave*|launch-2": "Draft-7 R4",
     "!tag:launch": "r1 r2 r3 R4",
     "!tag:*": "r2",
     'tag:"a, b"': "r1",
@@ -111,6 +112,15 @@ async def test_the_ledger_finds_the_rows_that_a_selection_chooses(ledger: Ledger
     for text, rows in SELECTIONS.items():
         which = RowFilter.parse(text)
         assert await ledger.read(names_shown, campaign_id=number, which=which) == rows.split(), text
+
+
+@pytest.mark.parametrize("text", ["Green", "green t", 'so "gr', "spring", "R1", "ünd"])
+async def test_text_is_found_in_ids_titles_and_topics(ledger: Ledger, text: str) -> None:
+    found = {"title": "Spring ünd mehr", "topic": 'Green tea, so "green"'}
+    stage = await Stage.set(ledger, asking("r1", found), asking("r2", {"title": "x"}))
+    which = RowFilter.of(q=text)
+    chosen = ["r1"]
+    assert await ledger.read(names_shown, campaign_id=stage.campaign.id, which=which) == chosen
 
 
 def test_terms_of_two_filters_are_conditions() -> None:

@@ -52,6 +52,10 @@ async def test_what_costs_nothing_follows_the_sheet_at_any_time(ledger: Ledger, 
     assert await stage.row() == replace(row, **own)
     cells = await ledger.read(lambda c: cells_of(c, stage.campaign.id))
     assert cells == {row.id: [("Topic", "Tea")]}
+    # A column that Callsheet does not read is in the status sheet, and nowhere else.
+    await stage.sync(brief(**own, cells=(("Topic", "Tea"), ("x_owner", "Ann"))))
+    cells = await ledger.read(lambda c: cells_of(c, stage.campaign.id))
+    assert cells == {row.id: [("Topic", "Tea"), ("x_owner", "Ann")]}
 
 
 @pytest.mark.parametrize(
