@@ -92,6 +92,11 @@ FOREIGN = {
 }
 
 
+@pytest.mark.safeguard(
+    "deployments/board/guard.py",
+    "if visit.is_foreign or not (visit.is_vouched_for or visit.bearer or bare):",
+    "if False:",
+)
 @pytest.mark.merge
 @pytest.mark.parametrize("how", FOREIGN)
 async def test_a_page_elsewhere_cannot_act_with_a_session(how: str, open_board: OpenBoard) -> None:
@@ -115,6 +120,11 @@ async def test_a_page_elsewhere_cannot_act_with_a_session(how: str, open_board: 
     assert not await open_board.ledger.read(board_settings)
 
 
+@pytest.mark.safeguard(
+    "deployments/board/guard.py",
+    'if not is_own_host(visit.headers.get("host", ""), self._board):',
+    "if False:",
+)
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:PORT", "127.0.0.1.evil.example:PORT", "127.0.0.1:1",
              "localhost:PORT@evil.example", "127.0.0.1:99999", "", "a b", "127.0.0.1:PORT:PORT"],
@@ -153,6 +163,11 @@ async def test_a_sessions_cookie_is_closed_to_other_sites(open_board: OpenBoard)
     assert "csb_" not in entered.headers["location"]
 
 
+@pytest.mark.safeguard(
+    "deployments/board/pages/people.py",
+    'return address if plain and clean and not parts.netloc and not parts.scheme else "/"',
+    "return address",
+)
 @pytest.mark.parametrize(
     "there", ["https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example",
               "javascript:alert(1)", "/%0d%0aX: 1\r\nX-Evil: 1", "http:evil.example", "/\t/evil"],
@@ -168,6 +183,7 @@ async def test_a_login_leads_nobody_away(there: str, open_board: OpenBoard) -> N
     assert "x-evil" not in answer.headers
 
 
+@pytest.mark.safeguard("deployments/board/limits.py", "if count < self.most or", "if True or")
 async def test_logins_cannot_be_tried_out(open_board: OpenBoard) -> None:
     origin = {"origin": open_board.origin}
     for number in range(LOGINS):
@@ -215,6 +231,11 @@ async def test_a_wrong_token_is_counted_where_it_comes_from(open_board: OpenBoar
     assert (await browser.get("/")).status_code == 200
 
 
+@pytest.mark.safeguard(
+    "deployments/board/visit.py",
+    "if board.behind_proxy:\n        client",
+    "if True:\n        client",
+)
 async def test_an_invented_address_does_not_get_around_the_limit(open_board: OpenBoard) -> None:
     told = await tried(open_board, "10.0.0.{}")
     assert told == [401] * LOGINS + [429]
@@ -297,6 +318,11 @@ async def test_what_is_no_token_and_no_cookie_lets_nobody_in(open_board: OpenBoa
         assert (await open_board.nobody.get(f"{path}{token}")).status_code == 401, path
 
 
+@pytest.mark.safeguard(
+    "deployments/tokens.py",
+    'return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()',
+    "return token[:64]",
+)
 async def test_the_ledger_has_digests_of_secrets(open_board: OpenBoard, tmp_path: Path) -> None:
     _, cookie = await session_of(open_board, "viewer")
     made = open_board.people["viewer"]
@@ -573,6 +599,7 @@ async def test_a_cookie_of_another_program_is_no_harm(other: str, open_board: Op
 STREAMS = ("/api/v1/campaigns/spring/events?after=now", "/c/spring/live")
 
 
+@pytest.mark.safeguard("deployments/board/limits.py", "if mine >= EACH or", "if")
 @pytest.mark.merge
 @pytest.mark.parametrize("path", STREAMS)
 async def test_one_person_cannot_take_all_streams(path: str, open_board: OpenBoard) -> None:

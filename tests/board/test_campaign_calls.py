@@ -267,6 +267,7 @@ async def test_events_are_told_as_they_come_and_from_the_last_one_on(open_board:
 RESOLVE = "/api/v1/campaigns/spring/rows"
 
 
+@pytest.mark.safeguard("deployments/commands/resolve.py", "if sum(said) != 1:", "if False:")
 @pytest.mark.merge
 @pytest.mark.parametrize("said", [{}, {"resend": True, "abandon": True}, {"charged": 3}])
 async def test_nothing_is_given_up_unsaid(open_board: OpenBoard, said: dict[str, object]) -> None:

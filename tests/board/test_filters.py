@@ -67,6 +67,11 @@ def test_a_page_is_named_by_order_place_and_size() -> None:
     assert (asked.sort, asked.after, asked.limit) == ("worst", "worst~1", 500)
 
 
+@pytest.mark.safeguard(
+    "deployments/board/app.py",
+    "prefix=API, dependencies=[Depends(known_query)])",
+    "prefix=API, dependencies=[])",
+)
 @pytest.mark.merge
 async def test_every_route_refuses_a_misspelt_parameter(open_board: OpenBoard) -> None:
     calls = [
@@ -108,6 +113,9 @@ def names_in(schema: Any) -> set[str]:
     return found.union(*map(names_in, schema.values()))
 
 
+@pytest.mark.safeguard(
+    "deployments/board/row_filters.py", "refuse_unknown(query, (*known, *also))", "pass"
+)
 @pytest.mark.parametrize(
     ("name", "meant"), [("langauge", "did you mean language?"), ("utm_source", "does not take")]
 )

@@ -19,6 +19,7 @@ def name(tmp_path: Path) -> str:
     return f"c-{abs(hash(str(tmp_path))):x}"
 
 
+@pytest.mark.crashpoint("run: its campaign is free")
 @pytest.mark.parametrize("point", ["service: after the answer (create)"])
 async def test_a_killed_run_is_carried_on_and_no_row_is_charged_twice(
     tmp_path: Path, service: Sandbox, name: str, point: str
@@ -28,6 +29,7 @@ async def test_a_killed_run_is_carried_on_and_no_row_is_charged_twice(
     assert trial.findings == []
 
 
+@pytest.mark.crashpoint("run: before its end is noted")
 @pytest.mark.slow
 async def test_killed_takes_are_paid_once(tmp_path: Path, service: Sandbox, name: str) -> None:
     kill = Kill("run: before its end is noted")
@@ -35,6 +37,13 @@ async def test_killed_takes_are_paid_once(tmp_path: Path, service: Sandbox, name
     assert trial.findings == []
 
 
+@pytest.mark.crashpoint(
+    "board: the prices of a plan are known",
+    "board: before a plan is approved",
+    "board: after a plan is approved",
+    "board: before a run is started",
+    "board: after a run is started",
+)
 @pytest.mark.merge
 @pytest.mark.parametrize("point", ["ledger: after the commit (approval._approve)"])
 async def test_a_board_that_is_killed_leaves_one_run_and_one_charge_a_row(

@@ -60,6 +60,11 @@ REVIEW = "/api/v1/campaigns/spring/rows/{}/review"
 VIDEOS = "/c/spring/videos"
 
 
+@pytest.mark.safeguard(
+    "deployments/board/videos.py",
+    "return row.review if self.is_inside else shown_to(self.board.who, row.client)",
+    "return row.review",
+)
 @pytest.mark.merge
 @pytest.mark.parametrize("rights", [["see"], ["decide", "download"]])
 async def test_a_guest_sees_nothing_internal(rights: list[str], open_board: OpenBoard) -> None:
@@ -77,6 +82,15 @@ async def test_a_guest_sees_nothing_internal(rights: list[str], open_board: Open
     assert all("Made with AI" in page for page in (*pages, inside))
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/guests.py", "if not found or (take not in", "if False and (take not in"
+)
+@pytest.mark.safeguard("deployments/board/api/videos.py", "which = within(person, which)", "")
+@pytest.mark.safeguard(
+    "tasks/aftercare/guests.py",
+    'review = None if person.guest.all_videos else "keep"',
+    'review = which.words("review")',
+)
 async def test_a_guest_sees_what_the_team_keeps_and_no_other_video(open_board: OpenBoard) -> None:
     """By no address: neither page nor file nor verdict nor ZIP."""
     await reviewed_by_rita(open_board)
@@ -136,6 +150,11 @@ async def test_what_a_client_says_stands_beside_what_the_team_says(open_board: O
     assert line.why == f"kept by Rita; by the client: rejected by {who}: brand: 0:01 the old logo"
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/guests.py",
+    "return replace(review, by=OTHER, reason=None, note=None)",
+    "return review",
+)
 async def test_the_second_guest_learns_what_the_first_decided_and_not_why(
     open_board: OpenBoard,
 ) -> None:
@@ -218,6 +237,21 @@ async def test_the_team_is_told_a_day_before_who_has_not_decided(open_board: Ope
     assert box.letters == []
 
 
+@pytest.mark.safeguard(
+    "deployments/board/videos.py",
+    "which=RowFilter() if self.is_inside else within(self.board.who, VIDEOS),",
+    "which=RowFilter(),",
+)
+@pytest.mark.safeguard(
+    "tasks/ledger/row_filter.py",
+    "return _joined((*terms, *([reduce(_common, ids)] if ids else [])))",
+    "return _joined((*terms, *ids))",
+)
+@pytest.mark.safeguard(
+    "tasks/aftercare/guests.py",
+    "return shown & RowFilter.parse(person.guest.selection)",
+    "return shown",
+)
 async def test_a_link_for_some_rows_shows_no_others(open_board: OpenBoard) -> None:
     """Whatever else a guest's address asks for: both must hold."""
     await with_videos(open_board.ledger, 4)

@@ -43,6 +43,11 @@ def words_of(page: httpx.Response) -> str:
     return " ".join(re.sub("<[^>]+>", " ", page.text).split())
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/resume.py",
+    'or (approved and row.state == "approved"',
+    'or (row.state == "approved"',
+)
 @pytest.mark.merge
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 async def test_rows_that_a_killed_run_left_are_told_of_everywhere_and_resumed_by_the_board(

@@ -36,6 +36,9 @@ def environ(services: tuple[Sandbox, Sandbox], trial: bool) -> dict[str, str]:
     return {**services[trial].environ, "CALLSHEET_SANDBOX": "yes" if trial else "no"}
 
 
+@pytest.mark.safeguard(
+    "flows/approved_plan.py", "check_money(ask.sandbox, settings.sandbox, look=LOOK_HERE)", ""
+)
 @pytest.mark.merge
 @pytest.mark.parametrize(("kind", "trial"), PLANS)
 async def test_it_is_refused_by_whoever_would_carry_it_out_with_other_money(
@@ -61,6 +64,11 @@ async def test_it_is_refused_by_whoever_would_carry_it_out_with_other_money(
     assert await execute(run, other, place="another worker") is None
 
 
+@pytest.mark.safeguard(
+    "deployments/board/run_monitor.py",
+    "if plan is None or RunOptions.of(plan.terms).sandbox != self._board.sandbox:",
+    "if plan is None:",
+)
 @pytest.mark.slow
 async def test_on_a_board_it_waits_for_one_that_has_that_money(
     tmp_path: Path, services: tuple[Sandbox, Sandbox]

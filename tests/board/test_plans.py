@@ -126,6 +126,7 @@ async def test_rows_of_a_plan_that_is_approved_are_not_approved_in_another_campa
     assert service.calls()["create"] == before + 3
 
 
+@pytest.mark.safeguard("deployments/board/board.py", "if not person.may(role):", "if False:")
 async def test_somebody_below_an_approver_spends_nothing(board: OpenBoard, name: str) -> None:
     plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(1))
     for who in (board.viewer, board.reviewer):
@@ -171,6 +172,16 @@ async def test_an_allowance_counts_the_highest_price(
     assert limit in page
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/approval.py",
+    "return None if wished == campaign.budget else wished",
+    "return None",
+)
+@pytest.mark.safeguard(
+    "tasks/aftercare/approval.py",
+    "words = beyond_allowance(connection, asked.plan, approver)\n    if words",
+    "words = None\n    if words",
+)
 @pytest.mark.merge
 async def test_no_allowance_covers_what_else_a_plan_changes(board: OpenBoard, name: str) -> None:
     await made(board, f"{name}.csv", simple_sheet(3))
@@ -243,6 +254,9 @@ class LateReader(SheetReader):
         return await super().find(*args, person=person)
 
 
+@pytest.mark.safeguard(
+    "deployments/board/services/approval.py", "raise _ApprovedMeanwhile(run)", "pass"
+)
 @pytest.mark.merge
 async def test_who_approves_what_has_been_made_meanwhile_is_answered_with_its_run(
     tmp_path: Path, made_ledger: Path, service: Sandbox, name: str
@@ -367,6 +381,9 @@ async def test_other_takes_are_priced_and_made(
     assert await paid(board, service, name) == 5
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/plan.py", "cancelled_at=campaign.cancel_requested_at)", "cancelled_at=None)"
+)
 @pytest.mark.merge
 @pytest.mark.parametrize("retake", [False, True])
 async def test_rows_of_a_campaign_that_was_cancelled_since_are_asked_for_again(
@@ -475,6 +492,11 @@ async def test_what_makes_no_sense_is_refused_in_words(open_board: OpenBoard) ->
         assert answer.json()["detail"]
 
 
+@pytest.mark.safeguard(
+    "deployments/board/services/approval.py",
+    "elif plan.made_by != board.by:",
+    "elif plan.made_by is board:",
+)
 @pytest.mark.merge
 async def test_an_approval_without_a_budget_raises_no_budget(board: OpenBoard, name: str) -> None:
     async def budget() -> Any:

@@ -84,6 +84,7 @@ async def other_admin(open_board: OpenBoard) -> Any:
     return await open_board.client(headers={"authorization": f"Bearer {made['token']}"})
 
 
+@pytest.mark.safeguard("tasks/ledger/people.py", "check(find(connection))", "")
 @pytest.mark.parametrize("one", TRIES, ids=lambda one: f"{one.method} {one.path}")
 async def test_a_person_who_is_revoked_meanwhile_changes_nothing(
     one: Try, open_board: OpenBoard, other_admin: Any, tmp_path: Path
@@ -122,6 +123,9 @@ async def test_the_end_of_a_session_counts_as_well(
     assert written(tmp_path) == before
 
 
+@pytest.mark.safeguard(
+    "deployments/board/board.py", "request.state.permission.checks.append(check)", ""
+)
 async def test_a_role_lowered_in_place_counts_at_once(
     open_board: OpenBoard, tmp_path: Path
 ) -> None:

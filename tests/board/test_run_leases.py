@@ -103,6 +103,9 @@ SAID: Mapping[str, tuple[bool, tuple[int, str | None] | None, bool, bool]] = {
 }
 
 
+@pytest.mark.safeguard(
+    "deployments/board/run_monitor.py", "lapsed = run.leased_until is None", "lapsed = True"
+)
 @pytest.mark.merge
 @pytest.mark.parametrize("case", SAID)
 async def test_a_run_whose_flow_run_is_gone_is_started_again(
@@ -155,6 +158,7 @@ async def _taken_over(
     yield
 
 
+@pytest.mark.safeguard("flows/approved_plan.py", "on_lost=opened.lose)", "on_lost=str)")
 @pytest.mark.merge
 async def test_a_process_that_lost_its_run_begins_nothing(tmp_path: Path, service: Sandbox) -> None:
     run_id = await approved_plan(tmp_path, service.environ, "lost", kind="sheet")
@@ -191,6 +195,7 @@ def _prefect(told: tuple[int, str | None] | None):  # type: ignore[no-untyped-de
     return serving(Prefect)
 
 
+@pytest.mark.safeguard("flows/approved_plan.py", "check_stands(kept)", "")
 async def test_nothing_of_it_is_paid_for(
     tmp_path: Path, made_ledger: Path, service: Sandbox
 ) -> None:

@@ -330,6 +330,11 @@ async def test_the_report_adds_up_and_is_taken_home(open_board: OpenBoard) -> No
     assert none.status_code == 404
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/approve.py",
+    "return store_approved(connection, new, at=at, kind=kind, plan_id=plan.id)",
+    "return new",
+)
 async def test_what_was_approved_without_the_board_is_a_plan_there(open_board: OpenBoard) -> None:
     stage = await Stage.set(open_board.ledger, brief("a"), brief("b"), brief("c"))
     for row in "ab":

@@ -58,6 +58,11 @@ async def acts(board: OpenBoard) -> list[tuple[str, str, str | None]]:
     return [(one.act, one.by, one.words) for one in found if one.act not in ("invite", "login")]
 
 
+@pytest.mark.safeguard(
+    "deployments/board/services/inboxes.py",
+    'is not None:\n        raise BadInput(f"{inbox.name} is paused',
+    'is False:\n        raise BadInput(f"{inbox.name} is paused',
+)
 @pytest.mark.merge
 async def test_the_page_says_when_an_inbox_is_due_and_paused(board: OpenBoard) -> None:
     browser = await board.form("admin")
@@ -101,6 +106,7 @@ CANNOT_BE = [
 ]
 
 
+@pytest.mark.safeguard("tasks/nights/inboxes.py", "if inbox.name == name:", "if True:")
 async def test_what_cannot_be_is_a_sentence_and_changes_nothing(board: OpenBoard) -> None:
     browser = await board.form("admin")
 
@@ -158,6 +164,16 @@ async def audited(board: OpenBoard) -> list[str | None]:
     return [act.words for act in await board.ledger.read(acts_of, limit=9) if act.act == "set"]
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/board_settings.py",
+    'note_act(connection, act="set", by=by, at=at, words=said)',
+    "pass",
+)
+@pytest.mark.safeguard(
+    "tasks/runtime/settings.py",
+    '"set_on_board": before | said.keys()})',
+    '"set_on_board": frozenset(said)})',
+)
 @pytest.mark.merge
 async def test_what_is_set_counts_at_once_and_is_audited(open_board: OpenBoard) -> None:
     browser = await open_board.form("admin")
@@ -192,6 +208,9 @@ NO_VALUE = [
 ]
 
 
+@pytest.mark.safeguard(
+    "deployments/board/services/settings.py", 'local=name != "copies"', "local=True"
+)
 async def test_what_it_cannot_be_is_a_sentence_and_changes_nothing(open_board: OpenBoard) -> None:
     await Stage.set(open_board.ledger, brief("a"), brief("b", "Milk"))
     browser = await open_board.form("admin")
@@ -205,6 +224,11 @@ async def test_what_it_cannot_be_is_a_sentence_and_changes_nothing(open_board: O
     assert (await kept(open_board), await audited(open_board)) == ({}, [])
 
 
+@pytest.mark.safeguard(
+    "deployments/board/services/settings.py",
+    "if (found := board.settings.set_elsewhere.get(name)) is not None:\n        raise",
+    "if (found := None) is not None:\n        raise",
+)
 @pytest.mark.parametrize("where", ["environment", "profile"])
 async def test_what_is_set_elsewhere_is_shown(
     tmp_path: Path, made_ledger: Path, where: str

@@ -74,6 +74,12 @@ async def test_what_cannot_be_meant_is_refused(open_board: OpenBoard, videos: No
         assert (answer.status_code, words in answer.text) == (422, True), answer.text
 
 
+@pytest.mark.safeguard("tasks/aftercare/archive.py", "if self.inside:", "if True:")
+@pytest.mark.safeguard(
+    "deployments/board/row_filters.py",
+    "GUEST_FILTERS if guest else",
+    "GUEST_FILTERS if guest is query else",
+)
 @pytest.mark.parametrize(("rights", "status"), [(["see"], 403), (["download"], 200)])
 async def test_a_link_needs_the_right_and_shows_nothing_internal(
     open_board: OpenBoard, videos: None, rights: list[str], status: int

@@ -131,10 +131,16 @@ async def test_files_of_a_delivery_are_stored_together(store) -> None:
     assert await store.head("b.vtt") is not None
 
 
+@pytest.mark.crashpoint("bucket: after the HEAD")
 async def test_storing_it_twice_is_a_no_op(store) -> None:
     assert await _put(store, VIDEO) == await _put(store, VIDEO)
 
 
+@pytest.mark.safeguard(
+    "tasks/store/bucket.py",
+    "if free and abilities.conditional:",
+    "if not free and abilities.conditional:",
+)
 @pytest.mark.parametrize("other", [b"shorter", bytes(len(VIDEO))])
 async def test_another_file_is_left_alone(s3, store, other) -> None:
     stored = await _put(store, VIDEO)

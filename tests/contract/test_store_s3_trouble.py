@@ -204,6 +204,7 @@ async def test_a_busy_moment_during_the_check_does_not_lower_the_guard(store, pr
     assert (await store._known()).conditional
 
 
+@pytest.mark.safeguard("tasks/store/bucket.py", "if there != wanted:", "if there is None:")
 async def test_bytes_that_change_on_the_way_are_noticed(store, proxy):
     """A store that checks nothing, and a network that changes a byte."""
 

@@ -46,6 +46,9 @@ def stopped_paying(production: Production, run: Finished, words: str) -> None:
     assert sum("running again fetches it free" in reason for reason in reasons) == paid
 
 
+@pytest.mark.safeguard(
+    "tasks/engine/deliver.py", 'blocks = f"{unusable}; {unusable.remedy}"', "pass"
+)
 def test_a_folder_that_breaks_stops_the_spending(one_by_one: Production) -> None:
     process = one_by_one.start()
     one_by_one.waits_for(lambda: one_by_one.count("reserve") > 0)
@@ -69,6 +72,7 @@ def replaced_by_a_file(production: Production) -> Iterator[None]:
         aside.rename(production.store)
 
 
+@pytest.mark.safeguard("tasks/store/bucket.py", "if self._abilities is not None:", "if False:")
 def test_a_bucket_that_breaks_stops_the_spending(one_by_one: Production) -> None:
     broken = False
 

@@ -171,6 +171,9 @@ def test_a_ledger_that_another_program_locks_is_waited_for(production: Productio
     production.ends_well()
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/ledger.py", "if os.path.samestat(self._file.stat(), self._opened):", "if True:"
+)
 @pytest.mark.parametrize("is_back", [True, False])
 def test_a_ledger_moved_in_the_middle_stops_the_run(production: Production, is_back: bool) -> None:
     production.asks_for(4)

@@ -93,6 +93,9 @@ def test_past_the_horizon_nothing_is_sent_to_a_service_that_forgot_the_key(
     assert production.paid_once()
 
 
+@pytest.mark.safeguard(
+    "tasks/engine/submit.py", "if _sent_elsewhere(row, at) or not await", "if not await"
+)
 def test_what_another_service_may_have_is_not_sent(production: Production, tmp_path: Path) -> None:
     production.asks_for(1)
     production.service.plan_fault(on="create", do="drop-after")

@@ -12,7 +12,6 @@ from functools import cache
 
 import pytest
 
-from tests.named_tests import missing
 from tests.programs import ROOT
 from tests.torture.points import named
 
@@ -67,8 +66,5 @@ def test_a_change_that_a_test_names_is_in_the_program() -> None:
 
 
 @pytest.mark.merge
-def test_a_point_has_a_name_of_its_own_and_the_test_that_comes_by_all_is_there() -> None:
+def test_a_point_has_a_name_of_its_own() -> None:
     assert [name for name, places in named().items() if places > 1] == []
-    assert not missing(
-        ["tests/crash/test_crash_points.py::test_every_point_in_the_source_is_visited"]
-    )

@@ -96,6 +96,11 @@ def verbose(desk: Desk, *words: str) -> Finished:
     return Finished(process.wait(), out, err)
 
 
+@pytest.mark.safeguard(
+    "tasks/service/response.py",
+    "return next((redact(word) for word in _words",
+    "return next((word for word in _words",
+)
 @pytest.mark.parametrize("mood", MOODS)
 def test_what_a_service_repeats_is_not_repeated(mood: str, desk: Desk, service: Hostile) -> None:
     service.mood = mood
@@ -191,6 +196,7 @@ def test_a_setting_that_fails_is_not_repeated(
     assert not any(heard_under(desk.folder).values())
 
 
+@pytest.mark.safeguard("flows/flow_runs.py", "install(handlers)", "install(())")
 def test_prefects_own_logs_are_redacted_whoever_writes_them() -> None:
     """In a process of its own: Prefect sets logging up for the whole of it."""
     environ = {**os.environ, "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore"}

@@ -62,6 +62,12 @@ async def stands(desk: OpenDesk, campaign: str) -> tuple[Campaign, dict[str, str
     return found, {row.row: row.state for row in rows}
 
 
+@pytest.mark.safeguard(
+    "deployments/mcp/plans.py",
+    'if caller.person.role == "agent" and not await caller.board.read(',
+    "if False and not await caller.board.read(",
+)
+@pytest.mark.safeguard("tasks/aftercare/approval.py", "return begun == agent.name", "return True")
 @pytest.mark.merge
 @pytest.mark.parametrize("allowance", [0, 20 * ROW])
 async def test_an_agent_changes_nothing_of_a_campaign_that_it_did_not_begin(
@@ -140,6 +146,9 @@ async def test_settings_are_no_change_of_the_agent(service: Sandbox, tmp_path: P
     assert list((tmp_path / "copies").iterdir())
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/approval.py", 'if approver.role == "agent" and doubtful:', "if False:"
+)
 @pytest.mark.merge
 async def test_what_may_be_paid_for_already_is_made_again_by_a_person_s_word_alone(
     tmp_path: Path, made_ledger: Path, service: Sandbox
@@ -213,6 +222,7 @@ async def _anything(client: Client, dice: random.Random, known: list[str], name:
     await asyncio.gather(again, return_exceptions=True)
 
 
+@pytest.mark.safeguard("deployments/mcp/caller.py", "if not self.desk.asks:", "if False:")
 @pytest.mark.merge
 @pytest.mark.parametrize("rows", [0, 3])
 async def test_no_client_exceeds_the_allowance(desk: OpenDesk, service: Sandbox, rows: int) -> None:

@@ -80,6 +80,11 @@ async def test_an_agent_spends_its_allowance(board: OpenBoard, service: Sandbox,
     assert before - service.balance() == ROW
 
 
+@pytest.mark.safeguard(
+    "deployments/mcp/plans.py",
+    "if await is_within(caller, view):\n        return caller.person",
+    "if True:\n        return caller.person",
+)
 @pytest.mark.merge
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_only_a_person_who_may_approve_is_asked(board: OpenBoard, mode: str) -> None:
@@ -106,6 +111,11 @@ async def test_a_token_of_a_person_approves_nothing_without_their_answer(board: 
         assert (await refused(client, "run_plan", plan=plan["plan"]))["approve_at"]
 
 
+@pytest.mark.safeguard(
+    "deployments/mcp/http.py",
+    "if person is None or bearer is None:",
+    'bearer = bearer or ""\n        if person is None:',
+)
 async def test_without_a_token_it_says_what_to_do(board: OpenBoard) -> None:
     browser = await board.form("admin")
     for who in (board.nobody, browser):

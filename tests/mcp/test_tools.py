@@ -73,6 +73,9 @@ UNKNOWN = [
 ]
 
 
+@pytest.mark.safeguard(
+    "deployments/mcp/server.py", "check_names(name, tool.parameters, arguments)", "pass"
+)
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_an_argument_that_no_tool_has_is_refused(desk: OpenDesk, mode: str) -> None:
     async with desk.client("accept", mode=mode) as client:
@@ -106,6 +109,12 @@ async def test_a_yes_in_the_client_pays_once(desk: OpenDesk, service: Sandbox, m
     assert before - service.balance() == 2 * ROW
 
 
+@pytest.mark.safeguard("deployments/mcp/plans.py", "and not answer.data.approve", "and False")
+@pytest.mark.safeguard(
+    "deployments/mcp/plans.py",
+    'write(void_plan, plan_id=view.plan.id, old="ready"',
+    'write(void_plan, plan_id=view.plan.id, old="void"',
+)
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("answer", ["no", "decline"])
 async def test_a_no_is_final(desk: OpenDesk, service: Sandbox, mode: str, answer: Any) -> None:
@@ -198,6 +207,9 @@ ELSEWHERE = [
 ]
 
 
+@pytest.mark.safeguard(
+    "deployments/mcp/sheets.py", "if hidden or path.suffix.lower() not in SUFFIXES:", "if False:"
+)
 async def test_a_sheet_is_read_below_the_folder_alone(desk: OpenDesk, tmp_path: Path) -> None:
     outside = tmp_path.parent / "outside.csv"
     outside.write_text(sheet_of(1))

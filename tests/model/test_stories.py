@@ -19,6 +19,7 @@ def story() -> Iterator[CampaignMachine]:
     machine.teardown()
 
 
+@pytest.mark.safeguard("tasks/engine/submit.py", "if _stands(found) != _stands(row):", "if False:")
 def test_what_was_refused_meanwhile_is_not_sent_by_a_process_that_is_behind(
     story: CampaignMachine,
 ) -> None:
@@ -40,6 +41,9 @@ def test_what_was_refused_meanwhile_is_not_sent_by_a_process_that_is_behind(
     assert story.service.requests == before
 
 
+@pytest.mark.safeguard(
+    "tasks/engine/submit.py", 'if raw.get("idempotency_key") == row.take.key:', "if raw:"
+)
 def test_somebody_elses_video_is_not_taken_for_ours_past_the_horizon(
     story: CampaignMachine,
 ) -> None:

@@ -104,6 +104,7 @@ def test_rows_that_another_campaign_has_approved_are_not_paid_for_again(
     assert service.creates() == before + 6
 
 
+@pytest.mark.safeguard("tasks/campaign/steps.py", "if plan.elsewhere:", "if False:")
 @pytest.mark.merge
 def test_what_another_campaign_approves_while_a_run_plans_is_no_mere_advice(
     shared: Desk, service: Sandbox, name: str

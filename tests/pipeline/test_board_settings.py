@@ -84,6 +84,16 @@ CASES: list[tuple[Mapping[str, str], Mapping[str, str], str | None]] = [
 ]
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/board_settings.py",
+    "if settings.set_on_board is not None and not again:",
+    "if False:",
+)
+@pytest.mark.safeguard(
+    "tasks/runtime/settings.py",
+    "if name in ON_BOARD and name not in given}",
+    "if name in ON_BOARD}",
+)
 @pytest.mark.parametrize(("environ", "said", "price"), CASES)
 async def test_what_is_in_force(
     tmp_path: Path, environ: Mapping[str, str], said: Mapping[str, str], price: str | None

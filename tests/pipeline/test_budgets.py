@@ -94,6 +94,11 @@ def test_a_cost_center_or_a_client_has_a_budget_from_a_profile(
     assert (lacks in ended.err) == (column == "cost_center")
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/accounts.py",
+    "name = as_spelled(row.cost_center, self.cost_center_budgets)",
+    "name = row.cost_center",
+)
 def test_a_budget_counts_for_rows_that_were_read_before_there_was_one(
     desk: Desk, service: Sandbox, name: str
 ) -> None:
@@ -141,6 +146,11 @@ def test_an_attempt_that_waits_for_a_budget_is_still_the_second(
     assert "new attempt of each row whose render fails, earlier attempts included" in said[0]
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/sheet_verb.py",
+    "end_retries(connection, campaign.id, sheet.briefs, skipped=sheet.skipped)",
+    "pass",
+)
 @pytest.mark.parametrize("change", ["switched off", "edited", "left", "nothing"])
 def test_what_the_sheet_wants_no_more_gets_no_new_attempt(
     desk: Desk, studio: Sandbox, name: str, change: str

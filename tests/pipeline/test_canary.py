@@ -80,6 +80,7 @@ def test_one_video_is_made_and_the_others_once_it_is_kept(
     assert desk.paid_once(name, service)
 
 
+@pytest.mark.safeguard("tasks/aftercare/waiting.py", 'if verdict != "reject"}', "}")
 def test_a_rejected_canary_stops_its_own_kind_alone(desk: Desk, name: str) -> None:
     text = simple_sheet(4, columns=",language", cells=",de").replace("Kettle 4", "Kettle 3")
     head, *lines = text.replace("Video 4", "Video 3").splitlines()
@@ -128,6 +129,7 @@ def test_what_waits_is_approved_without_its_sheet(desk: Desk, name: str) -> None
     assert (nothing.status, nothing.json["approved"]) == (0, [])
 
 
+@pytest.mark.safeguard("tasks/campaign/steps.py", "whole = released(plan) if", "whole = plan if")
 def test_the_checks_let_the_others_go_on_the_same_approval(
     desk: Desk, real: Sandbox, name: str
 ) -> None:
@@ -149,6 +151,7 @@ def test_the_checks_let_the_others_go_on_the_same_approval(
     assert " with --yes, and the first videos passed their checks, plan " in history
 
 
+@pytest.mark.safeguard("flows/executor.py", "if not self._shown.by:", "if False:")
 @pytest.mark.parametrize("at", ["service: before the request", "service: after the answer"])
 def test_a_run_that_was_killed_in_its_first_round_needs_one_more(
     desk: Desk, real: Sandbox, name: str, at: str
@@ -166,6 +169,11 @@ def test_a_run_that_was_killed_in_its_first_round_needs_one_more(
     assert ended.json["credits"]["charged"] == 30
 
 
+@pytest.mark.safeguard(
+    "flows/executor.py",
+    "check_valid(released(self._shown), plan, tolerance=self._tolerance, look=again_with())",
+    "",
+)
 async def test_what_is_let_go_is_not_paid_for_at_another_price(
     desk: Desk, real: Sandbox, name: str
 ) -> None:
@@ -191,6 +199,7 @@ def interrupted(run: Run) -> None:
     run.interrupted = "stopped in Prefect"
 
 
+@pytest.mark.safeguard("flows/executor.py", "or run.is_stopped or", "or")
 @pytest.mark.parametrize("end", [stopped, lost, interrupted])
 async def test_a_run_that_is_stopped_starts_no_second_round(
     desk: Desk, real: Sandbox, name: str, end: Callable[[Run], None]
@@ -206,6 +215,7 @@ async def test_a_run_that_is_stopped_starts_no_second_round(
     assert sorted(desk.states(name).values()) == ["delivered", "held", "held"]
 
 
+@pytest.mark.safeguard("flows/executor.py", "if not run.approver.approves_later or", "if")
 async def test_who_was_not_shown_the_price_of_a_second_round_approves_none(
     desk: Desk, real: Sandbox, name: str
 ) -> None:
@@ -214,6 +224,7 @@ async def test_who_was_not_shown_the_price_of_a_second_round_approves_none(
     assert (outcome.charged_this_run, outcome.exit_status) == (15, 3)
 
 
+@pytest.mark.safeguard("flows/executor.py", "options = options.but(run_id=uuid4().hex)", "pass")
 async def test_both_rounds_share_the_budget_of_the_run(
     desk: Desk, real: Sandbox, name: str
 ) -> None:
@@ -222,6 +233,7 @@ async def test_both_rounds_share_the_budget_of_the_run(
     assert outcome.charged_this_run == 30
 
 
+@pytest.mark.safeguard("flows/executor.py", "options = options.but(keep_budget=True)", "pass")
 async def test_a_second_round_keeps_the_budget_that_was_approved(
     desk: Desk, real: Sandbox, name: str
 ) -> None:
@@ -234,6 +246,7 @@ async def test_a_second_round_keeps_the_budget_that_was_approved(
     assert desk.call("status", name, "--json").json["credits"]["budget"] == 50
 
 
+@pytest.mark.safeguard("flows/executor.py", "options = options.but(keep_budget=True)", "pass")
 async def test_a_second_round_gives_no_budget_back_that_was_lowered_meanwhile(
     desk: Desk, real: Sandbox, name: str
 ) -> None:
@@ -292,6 +305,7 @@ def test_what_is_paid_for_is_fetched_though_a_price_is_missing(
         assert sum(one["event"] == "charge" for one in slow.charges()) == 4
 
 
+@pytest.mark.safeguard("flows/executor.py", 'UNDER_WAY - {"submitting"}', "UNDER_WAY")
 def test_a_refused_run_sends_no_request_that_may_not_have_left(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -333,6 +347,7 @@ def test_each_wave_is_made_once_the_one_before_is_kept(
     assert desk.paid_once(name, service)
 
 
+@pytest.mark.safeguard("tasks/aftercare/waiting.py", " and good.issuperset(videos):", ":")
 def test_the_next_wave_is_approved_without_its_sheet(desk: Desk, name: str) -> None:
     desk.run(desk.sheet(f"{name}.csv", simple_sheet(4)), "--waves", "25%,50%")
     asked = desk.call("approve", name)

@@ -46,6 +46,9 @@ def test_a_run_in_another_process_obeys(desk: Desk, studio: Sandbox, name: str) 
     assert studio.creates() == creates
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/cancel.py", "check_same_money(campaign, sandbox=at.settings.sandbox)", ""
+)
 def test_a_sandbox_is_not_asked_to_cancel_what_a_service_makes(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

@@ -54,6 +54,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+@pytest.mark.safeguard("tasks/campaign/outputs.py", "yield own", "yield path")
 def test_files_are_copied_to_a_folder_and_a_bucket_once(
     desk: Desk, name: str, out: Path, bucket: S3Server
 ) -> None:
@@ -79,6 +80,9 @@ def test_files_are_copied_to_a_folder_and_a_bucket_once(
         assert (told.status, "a-take1.mp4" in told.out) == (3, True)
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/outputs.py", "return replace(copy, fault=str(error))", "return copy"
+)
 def test_what_is_in_the_way_holds_the_copy_and_not_the_video(
     desk: Desk, name: str, out: Path
 ) -> None:
@@ -106,6 +110,11 @@ def test_what_is_in_the_way_holds_the_copy_and_not_the_video(
     assert desk.run("s.yaml").status == 0
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/repairs.py",
+    'one.file is not None and one.repair == "refetch"',
+    'one.file is not None and one.repair in ("refetch", "copy")',
+)
 def test_a_lost_copy_of_a_video_that_is_in_the_store_takes_no_retake(
     desk: Desk, service: Sandbox, name: str, out: Path
 ) -> None:
@@ -154,6 +163,11 @@ def stored(desk: Desk, name: str) -> set[str]:
     return {path.name for path in found if path.suffix in (".mp4", ".srt")}
 
 
+@pytest.mark.safeguard(
+    "tasks/engine/deliver.py",
+    "for file in known.files.values() if known is not None else ():",
+    "for file in [] if known is None else list(known.files.values())[:0]:",
+)
 def test_files_are_named_and_keep_their_names(desk: Desk, name: str) -> None:
     assert run(desk, name, names="{brand}_{id}_v{take}").status == 0
     first = {"Acme_a_v1.mp4", "Bolt_b_v1.mp4"}

@@ -87,6 +87,7 @@ def made(desk: Desk, studio: Sandbox, name: str) -> Place:
     return Place(desk, studio, name)
 
 
+@pytest.mark.safeguard("tasks/values/edits.py", "(clip_keys and operation not in _OF)", "True")
 @pytest.mark.always
 @pytest.mark.parametrize("kind", EDITS)
 def test_an_edit_changes_the_video_and_is_delivered_as_a_take_of_its_own(
@@ -134,6 +135,9 @@ def test_a_plan_says_what_edits_like_its_own_were_charged_once_there_were_three(
     assert "20 credits reserved, the price of a new video" in planned["why"]
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/validity.py", "if then.edit_of != line.edit_of:", "if False:"
+)
 def test_a_row_or_a_sheet_may_ask_for_a_new_video_instead(made: Place) -> None:
     made.plan("-o", "plan.json", title="Summer")
     moved = made.run("--edits", "retake", "--plan", "plan.json", title="Summer")
@@ -149,6 +153,7 @@ def test_a_row_or_a_sheet_may_ask_for_a_new_video_instead(made: Place) -> None:
     assert (wrong.status, '"never" is not one of cheapest, retake' in wrong.err) == (2, True)
 
 
+@pytest.mark.safeguard("tasks/campaign/plan.py", "base=one.base,", "")
 def test_a_saved_plan_of_an_edit_is_of_the_take_that_it_shows(made: Place) -> None:
     made.plan("-o", "plan.json", title="Summer")
     assert made.desk.call("retake", made.name, "a", "--run", "--yes").status == 0
@@ -158,6 +163,9 @@ def test_a_saved_plan_of_an_edit_is_of_the_take_that_it_shows(made: Place) -> No
     assert (made.calls("patch"), made.row()["charged"]) == (0, charged)
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/validity.py", "if moved := _taken_back(shown, now):", "if moved := []:"
+)
 def test_a_saved_plan_of_an_edit_that_was_taken_back_no_longer_holds(made: Place) -> None:
     made.plan("-o", "plan.json", title="Summer")
     made.write()
@@ -212,6 +220,11 @@ def test_an_edit_whose_answer_is_lost_is_found_and_not_paid_again(
     assert (made.bought(), made.row()["take"]) == (1, 2)
 
 
+@pytest.mark.safeguard(
+    "tasks/engine/deliver.py",
+    'if edit_of(row.operation) not in (None, "title") and',
+    "if False and",
+)
 @pytest.mark.parametrize("kind", ["voice", "scene"])
 def test_the_video_from_before_an_edit_is_not_delivered_as_the_edited_one(
     made: Place, kind: str
@@ -227,6 +240,11 @@ def test_the_video_from_before_an_edit_is_not_delivered_as_the_edited_one(
     assert {one["do"] for one in made.studio.strikes()} >= {"old-video"}
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/service_list.py",
+    "asked = {} if self.was_tried else self.wanted",
+    "asked = self.wanted",
+)
 @pytest.mark.parametrize(("kind", "cost"), [("voice", 30), ("title", 22)])
 def test_an_edit_that_may_have_been_lost_on_the_way_asks_a_person(
     made: Place, kind: str, cost: int
@@ -291,6 +309,10 @@ def test_a_row_that_is_changed_back_is_free_and_the_next_edit_starts_from_the_vi
     assert made.row()["key"] is not None
 
 
+@pytest.mark.safeguard("tasks/ledger/deletions.py", ".where(~_edited_since().exists())", "")
+@pytest.mark.safeguard(
+    "tasks/ledger/values.py", "return take if made else None", "return take if made else takes[0]"
+)
 def test_a_video_is_kept_at_the_service_as_long_as_its_last_edit_is_young(made: Place) -> None:
     assert made.run(voice_id="ben", head={"keep_at_service": "1h"}).status == 0
     made.deliver_earlier(take=1)
@@ -305,6 +327,11 @@ def test_a_video_is_kept_at_the_service_as_long_as_its_last_edit_is_young(made: 
     assert made.plan(title="Autumn")["action"] == "retake"
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/deletions.py",
+    "_give_up(connection, old, old.takes, at=at)",
+    "_give_up(connection, old, [old.take.id], at=at)",
+)
 def test_the_files_of_every_edit_leave_with_their_row(made: Place) -> None:
     made.run(voice_id="ben")
     made.run("--retire", voice_id="ben", id="b", title="Other")
@@ -336,6 +363,11 @@ def test_a_lost_ledger_does_not_pay_for_an_edit_again(made: Place) -> None:
     assert (ended.status, made.bought()) == (0, 1), ended.err
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/recovery.py",
+    "(row.digest, made_by(row.operation))",
+    "(row.digest, row.operation)",
+)
 @pytest.mark.parametrize("how", [(), ("--edits", "retake")], ids=["edited", "made anew"])
 def test_a_restored_ledger_does_not_pay_again_for_what_was_edited_since(
     made: Place, how: tuple[str, ...]
@@ -354,6 +386,11 @@ def test_a_restored_ledger_does_not_pay_again_for_what_was_edited_since(
     assert made.desk.call("reconcile", made.name, "--json").json["differences"] == []
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/manifest.py",
+    'line=_text_of({"row": line["row"], "operation": line["operation"]}),',
+    "line=None,",
+)
 @pytest.mark.parametrize("lost", ["after the run", "in the middle of it"])
 def test_an_edit_under_way_when_the_ledger_is_lost_is_not_paid_again(
     made: Place, lost: str

@@ -119,6 +119,11 @@ def test_what_was_delivered_is_found_in_the_store_and_nobody_is_asked(
     assert all(row["checks"] for row in before.values())
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/earlier_takes.py",
+    '("planned", "quoted", "approved", "held")',
+    '("planned", "quoted", "approved")',
+)
 def test_a_row_that_was_on_hold_in_the_ledger_is_found_in_the_store(stage: Place) -> None:
     words = ("--at-limit", "fit", "--select", "r001", "--budget")
     assert stage.run(*words, "10").json["rows"]["held"] == 1
@@ -167,6 +172,12 @@ def test_a_manifest_that_says_nothing_is_passed_over(desk: Desk, name: str, spoi
     assert json.loads((folder / "manifest.json").read_text())["campaign"] == name
 
 
+@pytest.mark.safeguard("tasks/ledger/earlier_takes.py", "if past.is_whole:", "if False:")
+@pytest.mark.safeguard(
+    "tasks/campaign/recovery.py",
+    "if found:\n        await at.ledger.write(count_told",
+    "if not found:\n        await at.ledger.write(count_told",
+)
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_what_rows_cost_that_left_or_changed_counts(
     desk: Desk, studio: Sandbox, name: str, kind: str, request: pytest.FixtureRequest
@@ -206,6 +217,15 @@ def test_what_rows_cost_that_left_or_changed_counts(
     assert desk.call("ledger", "check").status == 0
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/figures.py", "return self.charged - self.found", "return self.charged"
+)
+@pytest.mark.safeguard(
+    "tasks/campaign/lease.py",
+    "await recover(\n        run.at,",
+    "type('None', (), dict(restored=0, refused=0, unknown=None, told=0)) or await recover(\n"
+    "        run.at,",
+)
 def test_a_restored_backup_pays_for_nothing_twice(forgetful: Place) -> None:
     desk = forgetful.desk
     assert forgetful.run("--select", "r001").status == 0
@@ -280,6 +300,11 @@ def test_with_ledger_and_store_lost_the_list_finds_all_by_key(forgetful: Place) 
     assert again.json["credits"]["charged"] == first.json["credits"]["charged"]
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/earlier_takes.py",
+    "_REFUSED = and_(earlier_takes.c.refused_at.is_not(None),",
+    "_REFUSED = and_(earlier_takes.c.refused_at.is_(None),",
+)
 @pytest.mark.parametrize("hidden", [[KEYS], [KEYS, MOMENTS]])
 def test_a_list_without_keys_is_evidence_that_stands_until_a_person_decides(
     forgetful: Place, hidden: list[str]
@@ -311,6 +336,9 @@ def test_a_refusal_holds_after_other_rows_were_found(forgetful: Place) -> None:
     assert forgetful.bought() == 2
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/recovery.py", "return operation != CREATE or not -SKEW", "return not -SKEW"
+)
 @pytest.mark.parametrize("horizon", ["24h", "1s"])
 def test_a_clip_without_a_key_is_young_at_no_age(forgetful: Place, horizon: str) -> None:
     desk = forgetful.desk
@@ -370,6 +398,16 @@ def test_a_retake_that_another_ledger_paid_for_is_found(forgetful: Place) -> Non
     assert [row["take"] for row in desk.rows(forgetful.name).values()] == [2, 1]
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/service_list.py",
+    "known is not None and charged > known:",
+    "known is not None and False:",
+)
+@pytest.mark.safeguard(
+    "tasks/campaign/service_list.py",
+    "edited[edit.row.row] = _in_doubt(edit.row, one, words)",
+    "pass",
+)
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_an_edit_that_the_video_shows_is_not_paid_for_again(
     forgetful: Place, kind: str, request: pytest.FixtureRequest
@@ -444,6 +482,12 @@ def change_title_unmade(stage: Place) -> None:
 CHANGES = [edit(**TITLE), edit(**VOICE), edit(**SCENE), change_title_unmade]
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/service_list.py", "return young and row.row in sent", "return young"
+)
+@pytest.mark.safeguard(
+    "tasks/campaign/service_list.py", "is_other = bool(key) and (", "is_other = bool(key) or ("
+)
 @pytest.mark.parametrize("change", [*CHANGES, make_a_variant, rename_twice])
 def test_a_video_under_another_key_that_may_be_the_rows_asks_a_person(
     stage: Place, change: Callable[[Place], None]
@@ -467,6 +511,7 @@ def test_a_video_under_another_key_that_may_be_the_rows_asks_a_person(
     assert stage.bought() == before + 1
 
 
+@pytest.mark.safeguard("tasks/campaign/service_list.py", "name not in _EDITED}", "True}")
 def test_a_video_that_shows_neither_of_its_edits_asks_a_person(stage: Place) -> None:
     """No one edit leads from what the service shows to what the row asks for."""
     stage.make({"id": "a", "caption_style": "bold"})
@@ -517,6 +562,16 @@ def test_a_key_that_was_sent_is_safe_while_it_is_known(stage: Place) -> None:
     assert stage.bought() == 1
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/manifest.py",
+    "if last is None or made_at is None or restored_since(connection, made_at):",
+    "if last is None or made_at is None:",
+)
+@pytest.mark.safeguard(
+    "tasks/campaign/manifest.py",
+    "if there is None or there.sha256 == ours:",
+    "if there is None or there.sha256:",
+)
 @pytest.mark.always
 def test_what_the_run_sent_after_the_backup_is_not_paid_again(stage: Place) -> None:
     """The backup is of a run: after its manifest, before its request was recorded."""

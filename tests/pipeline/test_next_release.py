@@ -58,6 +58,7 @@ def is_refused(ended: Finished, words: str) -> None:
     assert (ended.status, words in " ".join(ended.err.split())) == (2, True), ended.err
 
 
+@pytest.mark.safeguard("tasks/ledger/migrate.py", "check_schema(found)\n        return", "pass")
 def test_no_command_but_upgrade_changes_the_schema(desk: Desk, next_one: Release) -> None:
     words = f"schema {REVISION}, older than this Callsheet's ({NEXT}); nothing was spent"
     for command in (("status",), ("ledger", "check"), ("ledger", "backup", "kept.db")):
@@ -67,6 +68,7 @@ def test_no_command_but_upgrade_changes_the_schema(desk: Desk, next_one: Release
     assert schema_of(desk) == REVISION
 
 
+@pytest.mark.safeguard("tasks/ledger/migrate.py", "_check_idle(connection)", "pass")
 def test_an_upgrade_waits_for_whoever_is_at_work(desk: Desk, next_one: Release) -> None:
     tell(desk, LEASE.format(time.time() + 3600))
 
@@ -80,6 +82,9 @@ def test_an_upgrade_waits_for_whoever_is_at_work(desk: Desk, next_one: Release) 
     assert schema_of(desk) == NEXT
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/maintenance.py", "kept = copy_aside(address, old, at=at)", "kept = None"
+)
 def test_an_upgrade_keeps_a_copy_and_shuts_this_release_out(desk: Desk, next_one: Release) -> None:
     assert desk.call("ledger", "backup", "kept.db").status == 0
     newer = next_one.at(desk)

@@ -57,6 +57,7 @@ __all__ = ["left", "nights", "slow"]
 pytestmark = pytest.mark.merge
 
 
+@pytest.mark.safeguard("tasks/campaign/steps.py", "(owns, *run.approver.limits)", "(owns,)")
 @pytest.mark.always
 async def test_a_night_of_five_sheets_and_one_with_nothing_to_do(nights: Nights) -> None:
     nights.put("unchanged", videos("Unchanged"))
@@ -137,6 +138,7 @@ async def test_of_two_equal_sheets_in_an_inbox_one_is_asked_about(slow: Nights) 
     assert slow.service.creates() == before + 3
 
 
+@pytest.mark.safeguard("flows/night_sheet.py", "self._check_own(sheet.campaign)", "")
 async def test_two_sheets_of_one_campaign_do_not_undo_each_other(nights: Nights) -> None:
     def alike(title: str) -> str:
         """Return a sheet of four videos, three of which others like it have too."""
@@ -246,6 +248,11 @@ async def test_videos_under_way_come_home_though_their_sheet_is_broken(left: Nig
     assert (broken.exit_status, broken.delivered) == (2, ("r001", "r002"))
 
 
+@pytest.mark.safeguard(
+    "flows/night_sheet.py",
+    "gone = () if self._refused is None else self._refused.retiring",
+    "gone = ()",
+)
 @pytest.mark.always
 async def test_what_was_approved_of_a_row_that_left_is_not_made_by_a_refused_night(
     nights: Nights, desk: Desk
@@ -292,6 +299,9 @@ async def test_a_sheet_that_was_set_aside_and_is_mended_is_run_once(left: Nights
     assert (found[0].exit_status, found[0].rows["delivered"]) == (0, 3)
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/propose.py", "check_same_money(found, sandbox=ask.sandbox)", ""
+)
 @pytest.mark.always
 async def test_a_trial_is_left_alone_by_nights_that_cost(slow: Nights) -> None:
     """Its service is another one: what was begun there is no video of this one's."""
@@ -316,6 +326,7 @@ async def test_a_night_whose_sweep_was_killed_elsewhere_is_waited_for(nights: Ni
     assert said(report) == {"a": "delivered"}
 
 
+@pytest.mark.safeguard("flows/nightly_run.py", "if not report.is_swept_elsewhere:", "if True:")
 @pytest.mark.always
 async def test_whoever_leaves_a_night_to_another_sweep_does_not_say_that_it_went_well(
     nights: Nights,
@@ -416,6 +427,14 @@ def test_a_bad_row_is_named_with_its_reason_and_what_helps(
         assert f"row {row} is rejected: {reason}" in said
 
 
+@pytest.mark.crashpoint(
+    "night: it is claimed",
+    "night: a sheet is begun",
+    "night: what was approved is in the rows",
+    "night: the answer lies beside the sheet",
+    "night: what became of the sheet is kept",
+    "night: before its end is noted",
+)
 @pytest.mark.parametrize("point", ["ledger: after the commit (steps._approve)"])
 def test_a_night_that_is_killed_is_taken_up_within_the_same_limit(
     tmp_path: Path, studio: Sandbox, name: str, point: str
@@ -539,6 +558,11 @@ def test_an_inbox_that_is_a_bucket(desk: Desk, name: str, bucket: S3Server) -> N
     assert bucket.read(key) == videos("S3").encode()
 
 
+@pytest.mark.safeguard(
+    "tasks/nights/locations.py",
+    'if (answer["ETag"], str(answer["ContentLength"])) != (tag, size):',
+    "if False:",
+)
 @pytest.mark.always
 async def test_an_object_that_changes_before_it_is_read_is_left_to_the_next_sweep(
     name: str, bucket: S3Server, monkeypatch: pytest.MonkeyPatch

@@ -43,6 +43,9 @@ SCRIPTED = "id,title,script,duration_seconds,aspect_ratio\na,A,@a.txt,5,9:16\n"
 BOTH = ("r001", "r002")
 
 
+@pytest.mark.safeguard(
+    "flows/nightly_run.py", "return failed or self._scan.runs.lost is not None", "return failed"
+)
 async def test_a_sweep_that_is_stopped_begins_no_other_sheet(nights: Nights) -> None:
     nights.put("a", videos("A", 1))
     nights.put("b", videos("B", 1))
@@ -53,6 +56,11 @@ async def test_a_sweep_that_is_stopped_begins_no_other_sheet(nights: Nights) -> 
     assert report.waiting == (f"{nights.name}-b.csv",)
 
 
+@pytest.mark.safeguard(
+    "flows/nightly_run.py",
+    "return failed or self._scan.runs.lost is not None",
+    "return self._scan.runs.lost is not None",
+)
 async def test_a_fault_that_concerns_all_sheets_begins_no_other(nights: Nights) -> None:
     nights.put("a", videos("A", 1))
     nights.put("b", videos("B", 1))
@@ -67,6 +75,9 @@ async def test_a_fault_that_concerns_all_sheets_begins_no_other(nights: Nights) 
     assert begun == [f"{nights.name}-a.csv"]
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/steps.py", "if run.settled or run.lost is not None:", "if run.settled:"
+)
 async def test_a_run_that_is_stopped_before_its_approval_approves_nothing(nights: Nights) -> None:
     nights.put("a", videos("A", 1))
 
@@ -109,6 +120,11 @@ async def test_a_file_that_goes_while_an_inbox_is_read_is_not_there(tmp_path: Pa
         thread.join()
 
 
+@pytest.mark.safeguard(
+    "flows/night_sheet.py",
+    "if content is None or any(points_to(content, name) for name in self._moving):",
+    "if content is None:",
+)
 async def test_a_script_that_is_still_written_keeps_its_sheet_waiting(nights: Nights) -> None:
     sheet = nights.put("a", SCRIPTED)
     script = nights.path / "a.txt"
@@ -124,6 +140,9 @@ async def test_a_script_that_is_still_written_keeps_its_sheet_waiting(nights: Ni
     assert said(later) == {"a": "delivered"}
 
 
+@pytest.mark.safeguard(
+    "flows/night_sheet.py", "budget=min(wanted, default=None)", "budget=max(wanted, default=None)"
+)
 @pytest.mark.parametrize(("sheet", "inbox"), [(40, 1000), (1000, 40), (40, None)])
 async def test_of_two_budgets_a_sheet_has_the_smaller(
     nights: Nights, sheet: int, inbox: int | None
@@ -135,6 +154,11 @@ async def test_of_two_budgets_a_sheet_has_the_smaller(
     assert "the budget of the campaign is 40" in str(report.words)
 
 
+@pytest.mark.safeguard(
+    "flows/night_sheet.py",
+    "self._refused is not None and not isinstance(error, SheetError)",
+    "True",
+)
 async def test_what_is_approved_of_a_sheet_that_is_broken_is_not_begun(
     nights: Nights, desk: Desk
 ) -> None:
@@ -148,6 +172,9 @@ async def test_what_is_approved_of_a_sheet_that_is_broken_is_not_begun(
     assert set(desk.states(f"{nights.name}-a").values()) == {"approved"}
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/run.py", "if self.lost is not None:\n            run.lose(self.lost)", ""
+)
 async def test_whoever_has_lost_the_night_begins_nothing_that_was_approved(
     nights: Nights, desk: Desk
 ) -> None:
@@ -181,6 +208,9 @@ async def test_an_inbox_that_is_deleted_in_the_middle_is_not_made_anew(nights: N
     assert not nights.path.exists()
 
 
+@pytest.mark.safeguard(
+    "flows/night_sheet.py", "elif report.unanswered is not None:\n            version = None", ""
+)
 @pytest.mark.parametrize("which", [".callsheet.json", ".report.csv"])
 async def test_a_sheet_that_could_not_be_answered_is_answered_by_the_next_sweep(
     nights: Nights, which: str
@@ -219,6 +249,11 @@ async def test_a_sheet_that_was_set_aside_without_an_answer_is_answered_later(
     assert [one["problem"] for one in nights.report("a")] != []
 
 
+@pytest.mark.safeguard(
+    "tasks/nights/locations.py",
+    "return content if versions == {entry.version} else None",
+    "return content",
+)
 async def test_a_sheet_that_changes_before_it_is_read_is_left_to_the_next_sweep(
     tmp_path: Path,
 ) -> None:
@@ -245,6 +280,11 @@ async def test_a_campaign_whose_run_was_killed_elsewhere_is_waited_for(
     assert said(await nights.sweep()) == {"a": "delivered"}
 
 
+@pytest.mark.safeguard(
+    "tasks/nights/approval.py",
+    "if found is not None and found.budget is not None and not plan.unapproved:",
+    "if False:",
+)
 async def test_a_night_raises_no_budget_that_somebody_has_given(nights: Nights, desk: Desk) -> None:
     """Of what was approved a part does not fit, and nobody has said that it may."""
     sheet = str(nights.put("a", videos("A", 3)))

@@ -107,6 +107,9 @@ async def change(folder: Path, what: Callable[[Connection, Campaign], T]) -> T:
         return await ledger.write(lambda c: what(c, find_campaign(c, "bench")))
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/lease.py", "if campaign.lease is not None or not same", "if not same"
+)
 def test_a_campaign_that_another_process_holds_is_left_to_it(finished: Path) -> None:
     assert asyncio.run(change(finished, partial(acquire_lease, owner="another"))) is None
     with pytest.raises(Parked, match="is being run by"):

@@ -111,6 +111,11 @@ def test_a_plan_holds_after_a_run_that_did_nothing(desk: Desk, name: str) -> Non
     assert (ended.status, ended.json["credits"]["charged_this_run"]) == (0, 15), ended.err
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/validity.py",
+    'others = ("retire",) if now.budget == shown.budget else ("retire", "budget")',
+    'others = ("retire", "budget")',
+)
 def test_a_saved_plan_gives_no_budget_back_that_was_lowered_since(desk: Desk, name: str) -> None:
     sheet = save(desk, name, 3, "--budget", "90")
     assert desk.run(sheet, "--first", "1", "--budget", "30").status == 0
@@ -162,6 +167,11 @@ def stage(shared: Desk, service: Sandbox, name: str) -> Place:
     return Place(shared, service, name)
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/sheet_verb.py",
+    "at=at, sandbox=options.sandbox)",
+    "at=at, sandbox=options.sandbox, origin=sheet.origin)",
+)
 @pytest.mark.merge
 def test_a_refused_run_leaves_the_sheet_to_its_campaign(stage: Place) -> None:
     other = f"{stage.name}-2"
@@ -178,6 +188,12 @@ def test_a_refused_run_leaves_the_sheet_to_its_campaign(stage: Place) -> None:
     assert len(stage.sandbox.bought()) == stage.bought + 3
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/match.py",
+    'rows = [row for row in rows if row.take or row.state == "approved"] or rows',
+    "rows = list(rows)",
+)
+@pytest.mark.safeguard("tasks/campaign/sheet_verb.py", "retire=False,", "retire=True,")
 @pytest.mark.merge
 def test_a_refused_run_retires_no_row(stage: Place) -> None:
     stage.write({"id": "a", **OTHER})
@@ -194,6 +210,11 @@ def test_a_refused_run_retires_no_row(stage: Place) -> None:
     assert "--same-campaign" in stage.refused("--campaign", stage.name, "--yes").err
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/steps.py",
+    "if run.settled or not (any(changes) or raises_budget(run.campaign, plan)):",
+    "if True:",
+)
 @pytest.mark.merge
 def test_a_refused_run_sets_no_budget_and_no_retention(stage: Place) -> None:
     for part in ("a", {"id": "a", **OTHER}):
@@ -207,6 +228,11 @@ def test_a_refused_run_sets_no_budget_and_no_retention(stage: Place) -> None:
     assert pruned.json["videos"] == [], pruned.out
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/sheet_verb.py",
+    "if plan.by:\n        set_retention",
+    "if True:\n        set_retention",
+)
 @pytest.mark.merge
 def test_what_a_run_saw_that_had_nothing_to_approve_is_shown_with_the_first_plan(
     stage: Place,
@@ -220,6 +246,9 @@ def test_what_a_run_saw_that_had_nothing_to_approve_is_shown_with_the_first_plan
     assert [one["what"] for one in plan["changes"]] == ["retention"]
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/sheet_verb.py", "files=not changes_files(plan),", "files=True,"
+)
 @pytest.mark.merge
 def test_a_refused_run_copies_nothing_later(stage: Place) -> None:
     copies = stage.desk.folder / "copies"

@@ -102,6 +102,9 @@ def test_suspend_parks_and_the_page_stays_as_the_person_left_it(
     assert states.count("approved") == document["rows"]["approved"]
 
 
+@pytest.mark.safeguard(
+    "deployments/prefect_page.py", 'if (await self.state()).get("type") in wanted:', "if True:"
+)
 def test_no_state_is_forced_over_that_of_a_person(
     desk: Desk, server: PrefectServer, service: Sandbox, name: str
 ) -> None:

@@ -41,6 +41,9 @@ def test_a_run_that_is_not_approved_shows_its_price_and_is_no_alarm(
     assert service.creates() == before
 
 
+@pytest.mark.safeguard(
+    "flows/consent.py", 'key = f"{QUESTION}{digest_of(plan)}"', 'key = f"{QUESTION}any"'
+)
 def test_somebody_answers_on_the_page_and_is_asked_again_once_the_plan_has_moved(
     desk: Desk, page: Server, service: Sandbox, name: str
 ) -> None:

@@ -267,6 +267,11 @@ def test_what_is_cancelled_once_it_is_approved_is_not_made_later(
     assert studio.creates() == before
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/cancel.py",
+    'row.state == "approved" and row.row in own}',
+    'row.state == "approved" and row.row in ()}',
+)
 @pytest.mark.slow
 @pytest.mark.parametrize("flow", ["retake_rows", "approve_campaign"])
 def test_what_another_flow_has_approved_goes_with_its_cancelling(

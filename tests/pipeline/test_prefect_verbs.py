@@ -123,6 +123,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, service: Sandbox, server: Pre
     return Told(desk, name, before, creates, ends, _artifacts(server))
 
 
+@pytest.mark.safeguard("tasks/campaign/lease.py", "options.run_id or uuid4().hex", "uuid4().hex")
 def test_another_take_is_made_at_a_price_that_was_agreed_to(told: Told, service: Sandbox) -> None:
     unapproved, dear, done, again = told.ends[2:6]
     for refused in (unapproved, dear):

@@ -66,6 +66,11 @@ def test_rows_that_left_the_sheet_lose_their_videos_at_the_service_alone(
     assert back.json["credits"]["charged_this_run"] == 0
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/prune.py",
+    "if (trouble := await _trouble(old, at, places)) is not None:",
+    "if (trouble := None) is not None:",
+)
 @pytest.mark.always
 @pytest.mark.parametrize("harm", ["missing", "changed"])
 def test_a_video_whose_file_is_not_in_the_store_stays(
@@ -131,6 +136,9 @@ def test_a_run_that_dies_between_the_deletion_and_its_record_is_repeated(
     assert desk.call("reconcile", name).status == 0
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/prune.py", 'elif one.verdict not in ("intact", "missing"):', "elif False:"
+)
 def test_files_in_the_store_go_only_if_they_are_what_was_delivered(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -214,6 +222,7 @@ def test_a_row_that_comes_back_to_a_lost_ledger_is_paid_again_only_if_its_file_i
     assert desk.call("reconcile", name).status == 0
 
 
+@pytest.mark.safeguard("tasks/campaign/recovery.py", "if _was_stored(one):", "if False:")
 def test_a_lost_ledger_asks_before_it_pays_for_a_video_whose_only_file_it_cannot_find(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

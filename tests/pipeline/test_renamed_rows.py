@@ -56,6 +56,11 @@ def test_a_renamed_row_keeps_video_review_and_history(
     assert studio.creates() == creates
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/changes.py",
+    "if sorted(before.values()) != sorted(now.values()):\n        return None",
+    "",
+)
 def test_a_row_that_is_edited_and_renamed_asks_nothing_about_columns(desk: Desk, name: str) -> None:
     text = simple_sheet(1, columns=",cost_center,notes", cells=",north,spring")
     desk.run(desk.sheet(f"{name}.csv", text))

@@ -144,6 +144,11 @@ def words_of(maps: tuple[str, ...]) -> list[str]:
     return [word for one in maps for word in ("--map", one)]
 
 
+@pytest.mark.safeguard(
+    "tasks/sheet/synonyms.py",
+    "fits[0] if fits else None)",
+    "self._answers[-1] if self._answers else None)",
+)
 @pytest.mark.always
 def test_an_answer_is_of_the_sheets_with_these_headers_and_the_first_one_holds(
     desk: Desk, name: str
@@ -175,6 +180,7 @@ def test_an_answer_is_of_the_sheets_with_these_headers_and_the_first_one_holds(
     assert written["columns"] == {"Brief": "notes"}
 
 
+@pytest.mark.safeguard("tasks/campaign/steps.py", 'if one.what == "columns"):', "if False):")
 def test_a_known_sheet_that_is_read_in_another_way_is_asked_about_before_anything_is_spent(
     desk: Desk, name: str
 ) -> None:
@@ -203,6 +209,11 @@ def test_a_known_sheet_that_is_read_in_another_way_is_asked_about_before_anythin
     assert desk.run(sheet, *other).status == 0
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/changes.py",
+    "dict(brief.cells))) is None:\n                return",
+    "dict(brief.cells))) is None:\n                continue",
+)
 def test_rows_of_which_one_has_a_new_text_were_edited_and_ask_nothing(
     desk: Desk, name: str
 ) -> None:

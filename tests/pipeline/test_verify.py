@@ -81,6 +81,11 @@ def test_what_is_missing_or_changed_is_found_and_brought_back_free(
     assert [event["words"] for event in history if event["kind"] == "repair"]
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/repairs.py",
+    "if one.file is not None and sha256 != one.file.sha256:",
+    "if one.file is not None and sha256 == one.kind:",
+)
 @pytest.mark.always
 def test_a_video_that_is_another_one_or_gone_is_not_put_in_its_place(
     desk: Desk, studio: Sandbox, name: str
@@ -157,6 +162,11 @@ def drift(desk: Desk, sheet: str, *words: str) -> dict[tuple[str | None, str], d
     return {(one["row"], one["where"]): one for one in ended.json["drift"]}
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/repairs.py",
+    "if not options.repair or not found.findings:",
+    "if not found.findings:",
+)
 def test_what_changed_outside_is_listed_and_what_is_free_is_repaired(
     shared: Desk, studio: Sandbox, name: str
 ) -> None:

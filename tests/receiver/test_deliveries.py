@@ -120,6 +120,11 @@ def test_a_ping_is_what_says_so_in_its_body(hears: Hearing, data: Any, ping: boo
     assert [hint["ping"] for hint in hears.inbox()[before:]] == [ping]
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/webhook_events.py",
+    "if connection.execute(select(hints.c.id).where(same)).first() is not None:",
+    "if False:",
+)
 def test_a_ping_that_comes_again_is_the_same_ping_heard_later(hears: Hearing) -> None:
     video = fresh()
     body = json.dumps({"data": {"test": True, "id": video}}).encode()
@@ -162,6 +167,11 @@ def test_the_vendors_part_of_the_headers_can_be_chosen(tmp_path: Path) -> None:
         assert one.inbox(video)[0]["event_id"] == "evt_1"
 
 
+@pytest.mark.safeguard(
+    "deployments/receiver/acceptance.py",
+    "if hmac.compare_digest(given, wanted) and signer is None:",
+    "if signer is None:",
+)
 def test_two_secrets_are_taken_while_one_replaces_the_other(tmp_path: Path) -> None:
     now = [1_790_000_000.0]
     with hearing(tmp_path, clock=lambda: now[0], CALLSHEET_WEBHOOK_SECRET="") as one:

@@ -17,7 +17,7 @@ from tests.mutants.lines import RECORD, ROOT, SECONDS
 from tests.torture.at_once import at_once
 from tests.torture.crashes import crashes
 from tests.torture.distributed import distributed
-from tests.torture.points import ELSEWHERE, named, unvisited
+from tests.torture.points import named, unvisited, visited_alone
 from tests.torture.restores import (
     RESTORED_AGED,
     RESTORED_EDITS,
@@ -72,7 +72,7 @@ def every_point(options: Options) -> Iterator[Result]:
         )
         points |= result.points
         yield result
-    missed = sorted(unvisited(points) - ELSEWHERE.keys())
+    missed = sorted(unvisited(points) - visited_alone())
     words = [
         Violation(f"nothing came by the crash point {name}", "see scenario.py") for name in missed
     ]
@@ -181,10 +181,10 @@ def model(options: Options) -> Iterator[Result]:
 
 def mutations(options: Options) -> Iterator[Result]:
     """Every safeguard taken out in turn: a test has to go red."""
-    from tests.guards.mutations import SURVIVED, run
+    from tests.guards.mutations import SURVIVED, run, safeguards
 
     began = time.monotonic()
-    found = run()
+    found = run(safeguards())
     violations = [
         Violation(f"nothing noticed that this is gone: {name}", "python -m tests.guards.mutations")
         for name, killer in found

@@ -115,6 +115,11 @@ AMOUNTS = [
 ]
 
 
+@pytest.mark.safeguard(
+    "flows/interface.py",
+    "if amount is None:\n        raise BadInput(",
+    "if False:\n        raise BadInput(",
+)
 @pytest.mark.parametrize("said", [float("nan"), float("inf"), -1, 10**13, "lots", [1]])
 @pytest.mark.parametrize(("name", "parameter"), AMOUNTS)
 def test_what_is_no_amount_of_credits_begins_no_flow(name, parameter, said):
@@ -129,6 +134,9 @@ def test_what_is_no_amount_of_credits_begins_no_flow(name, parameter, said):
     assert amount_of(None) is None
 
 
+@pytest.mark.safeguard(
+    "flows/consent.py", "check_valid(self._saved.plan, plan, tolerance=self._tolerance)", "pass"
+)
 async def test_a_flow_pays_for_its_saved_plan_and_for_no_other(tmp_path):
     line = PlanLine(row="a", title="Tea", action="make", digest="d", priced=Decimal(12))
     shown = Plan(campaign="spring", sheet="s.csv", sheet_digest="d", lines=(line,))
@@ -144,6 +152,16 @@ async def test_a_flow_pays_for_its_saved_plan_and_for_no_other(tmp_path):
         await consent.approve(dearer)
 
 
+@pytest.mark.safeguard(
+    "flows/consent.py",
+    'not in ("ask", "yes"):\n            raise _refusal(plan)\n        if self._saved',
+    '== "no":\n            raise _refusal(plan)\n        if self._saved',
+)
+@pytest.mark.safeguard(
+    "flows/consent.py",
+    'not in ("ask", "yes"):\n            raise _refusal(plan)\n        if self._saved',
+    "in ():\n            raise _refusal(plan)\n        if self._saved",
+)
 @pytest.mark.parametrize("said", ["no", False, None, "NO", "Yes, please"])
 async def test_a_run_that_may_not_spend_approves_nothing_whatever_it_is_asked(said):
     line = PlanLine(row="r1", title="Video", action="make", digest="d", priced=Decimal(15))
@@ -167,6 +185,7 @@ async def test_the_question_on_prefects_page_has_the_price_in_money_too():
         await Consent("no", load_settings(environ={})).approve(plan)
 
 
+@pytest.mark.safeguard("flows/consent.py", '*(["sandbox"] if plan.sandbox else []),', "")
 def test_an_answer_about_a_trial_is_none_about_videos_that_cost():
     plan = Plan(campaign="spring", sheet="spring.csv", sheet_digest="d", lines=())
 

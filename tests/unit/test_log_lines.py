@@ -96,6 +96,11 @@ def test_a_traceback_of_anybody_is_in_one_line(name, monkeypatch):
         assert "SecretKey" not in json.dumps(line)
 
 
+@pytest.mark.safeguard(
+    "tasks/runtime/logs.py",
+    "json.dumps(redacted(line), ensure_ascii=False)",
+    "json.dumps(line, ensure_ascii=False)",
+)
 def test_no_secret_is_in_any_field():
     with logged() as lines:
         register_secret("hush-hush-hush")

@@ -34,6 +34,9 @@ def test_a_text_on_one_line_shows_each_break_as_one_sign():
     assert one_line(ATTACK) == SAFE
 
 
+@pytest.mark.safeguard(
+    "deployments/terminal.py", "piece._replace(text=visible(piece.text))", "piece"
+)
 def test_what_is_printed_has_no_controls(capsys):
     console = console_for(Namespace(json=False, verbose=False))
     shown = table("title", ["row"])

@@ -80,6 +80,9 @@ def test_the_ports_are_its_own_also_while_parts_are_started_again(desk: Desk) ->
             assert up.part(part).address == before.address
 
 
+@pytest.mark.safeguard(
+    "deployments/up/programs.py", '("prefect-sandbox" if self.is_trial else "prefect")', '"prefect"'
+)
 def test_what_is_scheduled_with_a_sandbox_is_kept_apart(tmp_path: Path) -> None:
     around = _around(tmp_path, api="http://127.0.0.1:4200/api")
     trial = replace(around, is_trial=True)

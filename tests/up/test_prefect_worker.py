@@ -66,6 +66,11 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.safeguard(
+    "deployments/prefect_worker.py",
+    "self._process.kill()\n        for",
+    "self._send(signal.SIGTERM)\n        self._send(signal.SIGCONT)\n        for",
+)
 def test_a_flow_run_that_does_not_listen_is_ended_with_it(note: Path) -> None:
     worker = start(DEAF, note)
     run = psutil.Process(worker.pid).children()[0]

@@ -85,6 +85,9 @@ async def test_it_keeps_what_it_renews_and_lets_go_of_the_rest(stage: Stage):
     assert not heard
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/worker.py", "return None if renewed else words", "return None"
+)
 async def test_one_that_was_silent_for_too_long_is_told_that_others_have_its_rows(stage: Stage):
     production, heard = await begin(stage), list[str]()
     claims = await silent(stage, production, heard)
@@ -128,6 +131,11 @@ TERMS = Terms(
 )
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/worker.py",
+    '"month_budget": _text(terms.month_budget),',
+    '"month_budget": None,',
+)
 async def test_a_worker_sets_aside_on_the_terms_of_its_run(stage: Stage, at: Context):
     strict = at.settings.model_copy(update={"quote_tolerance": Decimal(0), "quote_age": 60.0})
     lax = at.settings.model_copy(update={"quote_tolerance": Decimal("0.5")})
@@ -151,6 +159,11 @@ async def test_a_worker_sets_aside_on_the_terms_of_its_run(stage: Stage, at: Con
     assert not await mine.in_charge()
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/worker.py",
+    "if found.organisation != organisation_of(at.settings):",
+    "if False:",
+)
 async def test_a_worker_makes_no_videos_for_another_key_or_store(stage: Stage, at: Context):
     store = at.store.address
     with pytest.raises(BadInput, match="no production 1; nothing was spent"):

@@ -39,6 +39,11 @@ def desk(tmp_path: Path, service: Sandbox, postgres: PostgresServer) -> Desk:
     return Desk(tmp_path, {**service.environ, **environ})
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/workers.py",
+    "return self\n\n    async def start(self) -> None:",
+    "await self.start()\n        return self\n\n    async def start(self) -> None:",
+)
 @pytest.mark.merge
 async def test_workers_look_once_at_what_they_hear_of(desk: Desk, service: Sandbox) -> None:
     sheet = str(desk.folder / desk.sheet("heard.csv", simple_sheet(6)))

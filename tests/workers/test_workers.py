@@ -165,6 +165,7 @@ def test_a_run_with_workers_and_without_prefect_spends_nothing(desk: Desk, servi
     assert not [one for one in service.charges() if "Alone" in str(one["title"])]
 
 
+@pytest.mark.crashpoint("workers: the production is begun", "worker: a batch is claimed")
 @pytest.mark.merge
 def test_a_killed_worker_and_a_killed_run_cost_nothing_but_time(tmp_path: Path):
     with stand(tmp_path, DISTRIBUTED) as here:

@@ -27,6 +27,7 @@ from tests.campaigns import NOW, Stage, brief
 WHOLE = RunOptions(campaign="spring")
 
 
+@pytest.mark.safeguard("tasks/aftercare/cancel.py", "if not ask.is_whole:", "if True:")
 async def test_what_is_cancelled_is_as_rows_are_by_then(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, *(brief(row, topic=row) for row in "ab"))
     shown = await ledger.read(plan_cancel, ask=WHOLE)
@@ -63,6 +64,9 @@ LEFT: list[tuple[dict[str, Any], set[str]]] = [
 ]
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/cancel.py", 'if row.state == "approved" and row.row in own', "if False"
+)
 @pytest.mark.parametrize(("known", "gone"), LEFT)
 async def test_what_a_run_had_approved_itself_is_cancelled_with_it(ledger: Ledger, known, gone):
     stage = await Stage.set(ledger, *(brief(row, topic=row) for row in "abc"))

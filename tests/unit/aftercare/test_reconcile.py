@@ -96,6 +96,9 @@ async def settled(stage: Stage, *changes: Finding, sandbox: bool = False) -> lis
     return [one.done is not None for one in done.findings]
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/repairs.py", "check_same_money(campaign, sandbox=sandbox)", ""
+)
 async def test_another_service_changes_nothing(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief(), budget=100)
     row = await stage.delivered()
@@ -128,6 +131,11 @@ async def test_a_row_that_has_moved_on_is_left_alone(ledger: Ledger) -> None:
     assert "reconciled" in (await stage.events("b"))[-1].words
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/repairs.py",
+    "await held.enter_async_context(leased(ledger, campaign, clock=clock))",
+    "",
+)
 async def test_nothing_is_settled_while_a_run_is_at_work(ledger: Ledger, stage: Stage) -> None:
     row = await stage.in_state("stalled")
     await ledger.write(acquire_lease, campaign=stage.campaign, owner="x:1:2:3")

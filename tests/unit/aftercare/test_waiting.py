@@ -62,6 +62,11 @@ async def stage(ledger: Ledger) -> Stage:
     return stage
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/approve.py",
+    "if plan.sheet_digest and plan.sheet_digest != campaign.sheet_digest:",
+    "if False:",
+)
 @pytest.mark.parametrize(
     ("meanwhile", "words"),
     [
@@ -77,6 +82,7 @@ async def test_nothing_is_approved_once_something_changed(stage: Stage, meanwhil
     assert "approved" not in {row.state for row in await stage.rows()}
 
 
+@pytest.mark.safeguard("tasks/aftercare/waiting.py", "checks=(check_elsewhere,)", "checks=()")
 async def test_what_another_campaign_has_paid_for_is_shown_before_it_is_approved(stage: Stage):
     async def approved_elsewhere(stage: Stage) -> None:
         other = await Stage.set(stage.ledger, brief("a", topic="a"), name="autumn")
@@ -134,6 +140,11 @@ async def test_the_first_video_is_kept_with_the_rows_that_waited_for_it(stage: S
     assert ((await stage.row("b")).state, (await stage.row("b")).approved) == ("approved", 12)
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/waiting.py",
+    "if gone := [row for row in held if row not in videos]:",
+    "if gone := list[str]():",
+)
 async def test_rows_wait_on_where_the_first_video_was_rejected_meanwhile(stage: Stage) -> None:
     await on_hold(stage)
     plan = await planned(stage)
@@ -144,6 +155,16 @@ async def test_rows_wait_on_where_the_first_video_was_rejected_meanwhile(stage: 
     assert (await stage.row("b")).state == "held"
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/waiting.py",
+    "if row.quoted is not None and row.quoted != line.priced:",
+    "if False:",
+)
+@pytest.mark.safeguard(
+    "tasks/aftercare/waiting.py",
+    "if row.quoted is not None and row.quoted != line.priced:",
+    "if False:",
+)
 async def test_a_row_on_hold_is_not_approved_at_another_price_than_its_own(stage: Stage) -> None:
     await on_hold(stage)
     plan = await planned(stage)

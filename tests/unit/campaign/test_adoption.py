@@ -76,6 +76,9 @@ async def adopted(stage: Stage, plan: Plan) -> None:
     await stage.ledger.write(change)
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/adoption.py", "if video.video_id in taken", "if video.video_id is taken"
+)
 async def test_a_video_of_another_row_is_never_adopted(ledger: Ledger) -> None:
     other = await Stage.set(ledger, brief("a"), name="autumn")
     await other.rendering()
@@ -88,6 +91,9 @@ async def test_a_video_of_another_row_is_never_adopted(ledger: Ledger) -> None:
     assert (await stage.row()).take is None
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/decisions.py", 'dialect_of(connection).hold_table(connection, "takes")', "pass"
+)
 async def test_of_two_that_adopt_a_video_at_once_one_is_refused(ledger: Ledger, made_address: str):
     spring, autumn = [await Stage.set(ledger, brief("a"), name=n) for n in ("spring", "autumn")]
     first, second = [plan_of(one, (await one.row()).digest) for one in (spring, autumn)]

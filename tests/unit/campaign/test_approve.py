@@ -64,6 +64,11 @@ async def cancelled(stage: Stage) -> None:
     await stage.write(ask_to_cancel, stage.campaign, only=None, at=NOW)
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/approve.py",
+    "check_wanted(connection, replace(campaign, cancel_requested_at=plan.cancelled_at))",
+    "",
+)
 @pytest.mark.parametrize(
     ("meanwhile", "refusal", "words"),
     [
@@ -86,6 +91,9 @@ async def test_nothing_is_approved_once_something_changed(ledger, meanwhile, ref
     assert await stage.rows() == before
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/decisions.py", '{"quoted_at": priced_at or at,', '{"quoted_at": at,'
+)
 async def test_a_price_ages_while_its_question_is_open(ledger: Ledger, stage: Stage) -> None:
     """One that is too old by then is asked for again before anything is sent (`is_priced`)."""
     await stage.delivered()
@@ -106,6 +114,7 @@ class Prices:
         return Quote(amount=Decimal(12), raw={})
 
 
+@pytest.mark.safeguard("tasks/campaign/approve.py", "if why := line.moved(row):", "if why := None:")
 @pytest.mark.parametrize(
     "changed",
     [{"state": "failed"}, {"digest": "0" * 64}, {"nth": 2}, {"take": 3}, {"row": "gone"}],
@@ -122,6 +131,11 @@ async def test_a_plan_that_shows_another_row_is_not_approved(stage: Stage, chang
     assert await states(stage) == {"a": "delivered"}
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/approve.py",
+    "elif line.state not in verb.effects[line.action].states:",
+    "elif False:",
+)
 @pytest.mark.parametrize("state", ["planned", "approved", "submitting", "rendering", "retired"])
 async def test_what_is_not_over_is_not_taken_again_whatever_a_plan_says(stage: Stage, state: State):
     await stage.in_state(state)
@@ -135,6 +149,11 @@ async def test_what_is_not_over_is_not_taken_again_whatever_a_plan_says(stage: S
     assert await states(stage) == {"a": state}
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/approve.py",
+    "committed=campaign.charged + campaign.reserved + to_come, to_come",
+    "committed=campaign.charged + campaign.reserved, to_come",
+)
 async def test_approved_rows_count_toward_the_budget_before_they_begin(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief(), brief("b", "Milk"), budget=36)
     await stage.delivered()
@@ -148,6 +167,11 @@ async def test_approved_rows_count_toward_the_budget_before_they_begin(ledger: L
     assert (await stage.account()).budget == 48
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/approve.py",
+    "if budget is not None and campaign.budget != plan.budget:",
+    "if False:",
+)
 async def test_a_budget_replaces_only_the_one_that_was_shown(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief(), budget=100)
     await stage.delivered()
@@ -159,6 +183,9 @@ async def test_a_budget_replaces_only_the_one_that_was_shown(ledger: Ledger) -> 
     assert (await stage.account()).budget == 50
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/propose.py", "check_same_money(found, sandbox=ask.sandbox)", ""
+)
 async def test_a_campaign_of_the_other_kind_of_service_is_not_planned(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief(), name="tried", sandbox=True)
     await stage.delivered()
@@ -169,6 +196,11 @@ async def test_a_campaign_of_the_other_kind_of_service_is_not_planned(ledger: Le
     assert plan.named("retake") == ["a"]
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/approve.py",
+    'if stored is not None and stored.state == "approved":',
+    "if False:",
+)
 async def test_a_plan_is_approved_once(ledger: Ledger) -> None:
     """A flow run that is started again approves nothing that came after what it was started for."""
     stage = await Stage.set(ledger, brief(), brief("b", "Milk"))
@@ -185,6 +217,7 @@ async def test_a_plan_is_approved_once(ledger: Ledger) -> None:
     assert (stored.approved_by, stored.total) == ("approved by Ann", 12)
 
 
+@pytest.mark.safeguard("tasks/ledger/present_rows.py", "connection.execute(lock).all()", "")
 @pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
 @pytest.mark.parametrize("before", [None, "reject"])
 async def test_who_keeps_a_video_and_who_has_it_made_again_wait_for_each_other(

@@ -137,6 +137,19 @@ async def test_a_plan_is_approved_with_its_budget(stage: Stage, made_address: st
     assert (await stage.account()).budget == 500
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/approve.py",
+    "if plan.sheet_digest and plan.sheet_digest != campaign.sheet_digest:",
+    "if False:",
+)
+@pytest.mark.safeguard(
+    "tasks/campaign/quotes.py", "if new := paid_since(shown, now):", "if new := []:"
+)
+@pytest.mark.safeguard(
+    "tasks/ledger/campaigns.py",
+    "if owner is not None and not owns(connection, campaign.id, owner):",
+    "if owner is Ellipsis:",
+)
 @pytest.mark.parametrize("meanwhile", CHANGES, ids=lambda change: change.__name__)
 async def test_what_changed_during_the_question_is_not_approved(
     stage: Stage, made_address: str, tmp_path: Path, meanwhile: Meanwhile
@@ -151,6 +164,11 @@ async def test_what_changed_during_the_question_is_not_approved(
     assert (await stage.account()).budget == 100
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/dialect.py",
+    '{"n": _APPROVAL_LOCK})',
+    '{"n": __import__("random").getrandbits(60)})',
+)
 async def test_of_two_approvals_at_once_the_second_one_sees_the_first(
     stage: Stage, made_address: str, tmp_path: Path
 ):
@@ -195,6 +213,9 @@ async def test_a_row_that_the_plan_does_not_show_is_not_approved(stage, made_add
     assert {row.row: row.state for row in await stage.rows()}["c"] == "quoted"
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/steps.py", "if run.interrupted is not None:", "if run.interrupted is Ellipsis:"
+)
 async def test_a_run_that_was_interrupted_approves_nothing(stage, made_address, tmp_path):
     async with asked(stage, made_address, tmp_path) as run:
         run.interrupted = "cancelled on Prefect's page"

@@ -60,6 +60,12 @@ MADE: list[tuple[PlanLine, Canary, bool]] = [
 ]
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/waits.py",
+    'if canary == "auto" else ("keep",)',
+    'if canary == "auto" else ("keep", "passed")',
+)
+@pytest.mark.safeguard("tasks/campaign/waits.py", "if started:", "if started and choose:")
 @pytest.mark.parametrize(("first", "mode", "let_go"), MADE)
 @pytest.mark.parametrize("choose", [True, False])
 def test_the_others_wait_until_the_first_video_is_good(first, mode, let_go, choose):
@@ -76,6 +82,11 @@ def test_the_cheapest_of_a_kind_is_made_first() -> None:
     assert hold_back(plan(*lines, canary="no"), choose=True) == plan(*lines, canary="no")
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/waits.py",
+    'line.action in ("make", "retake") and line.state != "approved"',
+    'line.action in ("make", "retake")',
+)
 def test_an_approved_row_never_waits_and_is_a_canary_already() -> None:
     approved = line("b", 9, state="approved")
     assert waiting(hold_back(plan(line("a", 1), approved), choose=True)) == {"a": "b"}
@@ -136,6 +147,11 @@ def test_parts_that_cannot_be_meant_are_one_sentence(said: Any) -> None:
         RunOptions.of({"waves": said})
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/waits.py",
+    "next((end for end in ends if good < end), None)",
+    "next((end for end in ends if len(started) < end), None)",
+)
 def test_a_wave_waits_until_every_video_of_the_one_before_is_kept() -> None:
     first = hold_back(in_waves(*rows(10)), choose=True)
     assert [one.row for one in first.spending] == ["r0"]

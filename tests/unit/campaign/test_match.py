@@ -111,6 +111,11 @@ async def test_a_campaign_without_an_origin_is_its_last_sheet_s(ledger: Ledger):
     assert "was made from s.csv" in (await refusal(ledger, sheet(*STRANGE, place="/b/s.csv")) or "")
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/campaigns.py",
+    "return approved or has_paid(connection, campaign_id)",
+    "return has_paid(connection, campaign_id)",
+)
 @pytest.mark.parametrize(
     ("state", "tried", "goes_on"),
     [
@@ -151,6 +156,11 @@ def test_where_a_sheet_comes_from(tmp_path, monkeypatch):
     assert origin_of(signed.format("one")) == origin_of(signed.format("two"))
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/database.py",
+    "if name.lower() in SECRET_PARAMETERS]\n    return url.difference",
+    "if not name]\n    return url.difference",
+)
 @pytest.mark.parametrize(
     "ledger",
     [

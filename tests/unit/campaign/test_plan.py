@@ -63,6 +63,9 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "plan.json"
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/validity.py", "check_money(shown.sandbox, now.sandbox, look=look)", ""
+)
 @pytest.mark.parametrize("trial", [True, False])
 def test_a_saved_plan_is_of_one_kind_of_money(file: Path, trial: bool):
     save(a_plan(line(), sandbox=trial), file)
@@ -104,6 +107,11 @@ BUDGETS = [
 ]
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/plan.py",
+    "(options.keep_budget and known is not None)",
+    "(options.keep_budget and known is Ellipsis)",
+)
 @pytest.mark.parametrize(("order", "sheet", "known", "budget", "kept"), BUDGETS)
 async def test_a_budget_that_no_approver_gave_does_not_replace_the_campaigns(
     ledger: Ledger, order, sheet, known, budget, kept
@@ -116,6 +124,9 @@ async def test_a_budget_that_no_approver_gave_does_not_replace_the_campaigns(
     assert (await plan_sheet(ledger, found, wish.but(keep_budget=True))).budget == kept
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/plan.py", "if above := too_dear(line, price.amount):", "if above := None:"
+)
 def test_a_row_above_its_limit_is_on_hold_and_not_in_the_total():
     capped = {"max_credits": Decimal(10), "line": 7}
     lines = [line(row, **capped) for row in "abc"] + [line(row, None) for row in "def"]
@@ -142,6 +153,7 @@ def test_the_budget_that_is_suggested_can_be_typed(price):
     assert parse_credits(typed) == plan.total
 
 
+@pytest.mark.safeguard("tasks/campaign/plan_document.py", "if is_edited:", "if False:")
 def test_a_saved_plan_that_was_edited_is_refused(file: Path):
     plan = a_plan(line("a"), line("ü", "0.5"), line("c", action="none"))
     save(plan, file)
@@ -194,6 +206,7 @@ def test_every_row_that_moved_is_named(file: Path, now: PlanLine, words: str):
     assert caught.value.exit_status == 4
 
 
+@pytest.mark.safeguard("tasks/campaign/validity.py", "moved += _unshown(shown, now)", "")
 def test_what_the_plan_did_not_show_is_not_changed_with_it():
     keep, copy = Change("retention", "deleted after 1s"), Change("copies", "copied to s3://other")
     plan = a_plan(line("a"))
@@ -218,6 +231,9 @@ def test_a_row_takes_over_the_video_that_the_plan_shows_and_no_other():
         ]
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/validity.py", "if now.retry_failed > shown.retry_failed:", "if False:"
+)
 def test_more_new_takes_of_failed_rows_are_approved_anew():
     once = replace(a_plan(line("a")), retry_failed=1)
     assert moved_since(once, replace(once, retry_failed=2), costlier=True) == [
@@ -279,6 +295,9 @@ async def test_many_rows_that_leave_need_a_word(ledger: Ledger, rows, left, paid
         check_retirement(plan, "say so")
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/plan_document.py", "for name in TERMS & told.keys()", "for name in told.keys()"
+)
 def test_a_saved_plan_approves_the_rows_that_it_shows_to_leave(file: Path):
     plan = a_plan(retiring=("a", "b", "c"), live=4, needs_word=True)
     save(plan, file, terms={"sheet": "s.csv", "same_campaign": True, "pay_again": True})
@@ -297,6 +316,9 @@ AMOUNTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/quotes.py", "at_most is not None and not plan.unpriced", "at_most is not None"
+)
 @pytest.mark.parametrize(("prices", "at_most", "within"), AMOUNTS)
 def test_an_amount_covers_what_it_is_the_price_of(prices, at_most, within):
     plan = a_plan(*(line(str(n), price) for n, price in enumerate(prices)))
@@ -343,6 +365,7 @@ async def test_others_write_between_two_pieces(ledger: Ledger) -> None:
     assert await taken_in(ledger, *many(0, 4600)) == [4600]
 
 
+@pytest.mark.safeguard("tasks/ledger/sync.py", "return compares_all", "return False")
 @pytest.mark.merge
 @pytest.mark.parametrize("first", [False, True])
 async def test_a_row_that_has_another_id_keeps_its_video_and_is_taken_in_once(ledger, first: bool):

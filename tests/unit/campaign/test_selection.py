@@ -16,6 +16,9 @@ ROWS = [
 ]
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/selection.py", "if word.lower() not in ids:", "if word.lower() is ids:"
+)
 @pytest.mark.parametrize(
     ("text", "said", "remedy"),
     [

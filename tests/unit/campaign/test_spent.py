@@ -69,6 +69,11 @@ def told(error: BaseException, capsys: pytest.CaptureFixture[str]) -> tuple[str,
     return said.err, json.loads(said.out)
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/run.py",
+    "if tally is not None and _is_untouched(run, tally):",
+    "if tally is not None:",
+)
 @pytest.mark.parametrize("error", MIDDLE, ids=repr)
 async def test_an_error_after_the_first_intent_says_the_sum(made_address, tmp_path, error, capsys):
     stopped = await stops(made_address, tmp_path, error, lambda stage: stage.submitting("a"))
@@ -101,6 +106,9 @@ async def test_a_run_that_parks_keeps_its_moment(made_address: str, tmp_path: Pa
     assert found is parked
 
 
+@pytest.mark.safeguard(
+    "deployments/cli.py", "if error.spent == 0 and", "if error.exit_status in (2, 4) and"
+)
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -119,6 +127,9 @@ def test_the_words_follow_from_what_is_known_and_not_from_the_exit_status(error,
     assert document["spent"] == (0 if said else None)
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/run.py", "options = options.but(sandbox=settings.sandbox)", "pass"
+)
 @pytest.mark.parametrize("said", ["yes", "no"])
 async def test_which_money_it_is_the_settings_say_alone(tmp_path: Path, said: str) -> None:
     service = {"CALLSHEET_BASE_URL": "http://127.0.0.1:9/api/v1", "CALLSHEET_API_KEY": "mav_x"}

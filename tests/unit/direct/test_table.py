@@ -92,6 +92,11 @@ def test_a_script_has_to_be_typed_for_an_avatar() -> None:
         parse(["video", "avatar", CLIP])
 
 
+@pytest.mark.safeguard(
+    "tasks/service/operations.py",
+    "self.money in (Money.KEYED, Money.ONCE)",
+    "self.money is Money.KEYED",
+)
 @pytest.mark.parametrize("operation", WITH_COMMAND, ids=lambda operation: operation.name)
 def test_a_command_takes_every_field_and_asks_before_it_pays(operation: Operation[Any]) -> None:
     verbs = argparse.ArgumentParser().add_subparsers()

@@ -34,6 +34,11 @@ class Service:
         return Created(video_id="vid_1", status="generating", poll_after=None)
 
 
+@pytest.mark.safeguard(
+    "tasks/engine/submit.py",
+    "is_young(row.take, await at.service_time(), Rules.of(at.settings))",
+    "is_young(row.take, at.clock(), Rules.of(at.settings))",
+)
 @pytest.mark.parametrize(
     ("ahead", "observed", "creates"), [(HOUR, Accepted, 1), (25 * HOUR, NothingFound, 0)]
 )

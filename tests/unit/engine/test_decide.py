@@ -124,6 +124,11 @@ ONCE: dict[State, dict[str, tuple[State | None, str | None]]] = {
 LANES = {"approved": "submit", "submitting": "submit", "rendering": "poll", "ready": "deliver"}
 
 
+@pytest.mark.safeguard(
+    "tasks/engine/policy/decision.py",
+    'case "submitting" if row.take is not None and not row.take.keyed:',
+    'case "never" if row.take is not None and not row.take.keyed:',
+)
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("name", OBSERVATIONS)
 def test_a_call_without_a_key_is_never_sent_again(state: State, name: str):
@@ -248,6 +253,14 @@ def test_what_fails_again_and_again_is_tried_ever_more_rarely_and_then_left(
     assert words in (last.reason or "")
 
 
+@pytest.mark.safeguard(
+    "tasks/engine/policy/decision.py", "return -SKEW <= now - take", "return now - take"
+)
+@pytest.mark.safeguard(
+    "tasks/engine/policy/decision.py",
+    "return -SKEW <= now - take.intended_at < last",
+    "return True",
+)
 @pytest.mark.parametrize(
     ("age", "lane"),
     # The last two: a clock a little behind, and one that was set back.
@@ -273,6 +286,11 @@ def test_a_refusal_that_no_row_is_to_blame_for_holds_the_run(status):
     assert decision.defers == (None if brief else decision.reason)
 
 
+@pytest.mark.safeguard(
+    "tasks/engine/policy/creates.py",
+    "if memory.doubt:\n        # An answer to this take",
+    "if False:\n        # An answer to this take",
+)
 @pytest.mark.parametrize("status", [402, 403])
 @pytest.mark.parametrize("before", [Unknown("lost"), Resumed()])
 def test_a_refusal_after_a_lost_answer_releases_nothing(before, status):
@@ -374,6 +392,11 @@ def test_a_video_is_held_for_what_somebody_wants_it_held_for(checks, to):
             assert words in (decision.reason or "")
 
 
+@pytest.mark.safeguard(
+    "tasks/engine/policy/decide.py",
+    'return f"{observation.blocks}: nothing was spent on it; fix this, then run again"',
+    "return None",
+)
 @pytest.mark.parametrize("in_the_end", [False, True])
 def test_nothing_more_is_paid_for_while_no_video_can_be_stored(in_the_end):
     row, memory, full = a_row("ready"), NEW, NotStored("full", permanent=False, blocks="full")

@@ -105,6 +105,12 @@ class Calls:
 RUNNING = decision.Memory(seen_running=True)
 
 
+@pytest.mark.safeguard("tasks/engine/evidence.py", "max(charged - before, Decimal(0))", "charged")
+@pytest.mark.safeguard(
+    "tasks/engine/free_calls.py",
+    "begun = memory.seen_running or earlier.changed_to(now)",
+    "begun = True",
+)
 @pytest.mark.parametrize(("memory", "now", "observation"), [
     # The status, the exports or an earlier poll show that it was rendered again.
     (FIRST, Service("completed", renders=2), decision.VideoReady(VIDEO, Decimal(3))),
@@ -143,6 +149,9 @@ async def test_a_limit_that_names_no_moment_is_counted_from_the_clock_of_the_run
 NOW = 1_800_000_000.0
 
 
+@pytest.mark.safeguard(
+    "tasks/engine/free_calls.py", "0 <= age < at.settings.quote_age", "age < at.settings.quote_age"
+)
 @pytest.mark.parametrize(
     ("age", "young"),
     # The last: the clock was set back since, so its age is not known.

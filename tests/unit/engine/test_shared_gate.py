@@ -17,6 +17,11 @@ from tests.lent import lent
 from tests.unit.engine.play import context
 
 
+@pytest.mark.safeguard(
+    "tasks/engine/submit.py",
+    "heed(at.service, closed_until)\n    if take is None:",
+    "pass\n    if take is None:",
+)
 @pytest.mark.parametrize("operation", ["create", "image-to-video"])
 async def test_a_create_is_not_sent_before_the_moment_that_another_process_was_told(
     ledger: Ledger, operation: str

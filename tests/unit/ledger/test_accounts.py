@@ -107,6 +107,16 @@ async def test_a_row_beyond_a_day_names_the_campaigns_that_use_it_and_what_can_b
     assert (await stage.row("y")).reason == f"{left}: {way}"
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/accounts.py",
+    "name=month_of(day), budget=self.month_budget),",
+    "name=month_of(day), budget=None),",
+)
+@pytest.mark.safeguard(
+    "tasks/ledger/accounts.py",
+    '("month", None if marks.day is None else month_of(marks.day)),',
+    '("month", None),',
+)
 @pytest.mark.parametrize(
     ("hours", "begun"), [(31 * 24 - 1, False), (31 * 24 + 1, True), (59 * 24 + 1, True)]
 )
@@ -161,6 +171,9 @@ async def test_at_its_limit_a_run_stops_or_goes_on_with_what_fits(ledger: Ledger
         assert (rows[2].reason or "").startswith("not begun, since b did not fit the budget of")
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/leases.py", 'leases.c.owner == bindparam("the_owner", type_=String),', ""
+)
 async def test_a_run_that_lost_its_campaign_begins_nothing_in_it(stage: Stage):
     row = await stage.approve()
     await stage.write(acquire_lease, stage.campaign, owner="b")

@@ -108,6 +108,7 @@ async def test_what_is_restored_is_the_ledger_line_for_line(
         assert {c.name for c in await ledger.read(all_campaigns)} == {"spring", "autumn"}
 
 
+@pytest.mark.crashpoint("ledger: before a backup has its name")
 async def test_a_backup_is_one_whole_file_for_its_owner_alone(ledger_address: str, tmp_path: Path):
     async with await open_ledger(ledger_address) as ledger:
         # What is in the log of an open ledger alone is in the backup, too.
@@ -241,6 +242,11 @@ def armed(point: str, act: Callable[[], object]) -> Iterator[None]:
         crash_points.arm(lambda *_: None)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/copies.py",
+    '                connection.execute("BEGIN EXCLUSIVE")\n',
+    '                connection.execute("BEGIN")\n',
+)
 @pytest.mark.merge
 async def test_who_opens_it_while_it_is_replaced_is_told_and_writes_into_neither(address, tmp_path):
     kept = await backed_up(address, tmp_path)
@@ -264,6 +270,8 @@ async def test_who_opens_it_while_it_is_replaced_is_told_and_writes_into_neither
     assert not [*tmp_path.glob("ledger.db-*")]
 
 
+@pytest.mark.safeguard("tasks/ledger/backup.py", "keep_logs(file, before)", "")
+@pytest.mark.safeguard("tasks/ledger/copies.py", "keep_logs(file, before)", "")
 @pytest.mark.merge
 @pytest.mark.parametrize("left", [None, b"", b"what the disk made of it" * 1000])
 async def test_a_log_that_was_left_is_no_part_of_what_is_restored(left, address, tmp_path):
@@ -284,6 +292,11 @@ async def test_a_log_that_was_left_is_no_part_of_what_is_restored(left, address,
         assert aside.read_bytes() == log
 
 
+@pytest.mark.crashpoint(
+    "ledger: before a backup is put in its place",
+    "ledger: before what is there is locked",
+    "ledger: before what is restored is committed",
+)
 @pytest.mark.merge
 @pytest.mark.parametrize(
     ("kind", "point"),
@@ -314,6 +327,7 @@ WAITING = (
 )
 
 
+@pytest.mark.safeguard("tasks/ledger/backup.py", "_lock(writing)", "")
 @pytest.mark.merge
 async def test_on_postgres_what_came_in_the_last_moment_is_kept(tmp_path, postgres):
     address = str(postgres.new_database())
@@ -341,6 +355,7 @@ async def test_on_postgres_what_came_in_the_last_moment_is_kept(tmp_path, postgr
     assert "autumn" not in str(lines_of(f"sqlite:///{before}"))
 
 
+@pytest.mark.safeguard("tasks/ledger/backup.py", "_check_free(writing, shown, instead=instead)", "")
 @pytest.mark.merge
 @pytest.mark.parametrize(
     ("change", "instead", "words"),

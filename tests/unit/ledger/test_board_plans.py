@@ -140,6 +140,11 @@ async def test_it_is_approved_once_and_again_is_the_same_run(ledger: Ledger):
     assert (acts[0].act, acts[0].by, acts[0].rows) == ("approve", "Ann", 1)
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/sheet_verb.py",
+    "if moved := moved_since(shown, now):\n        raise changed_since(moved)",
+    "",
+)
 async def test_rows_of_an_approved_plan_count_in_other_campaigns(ledger: Ledger):
     one, other = await ready(ledger, "p1"), await ready(ledger, "p2", campaign="autumn")
     await approved(ledger, one)
@@ -147,6 +152,11 @@ async def test_rows_of_an_approved_plan_count_in_other_campaigns(ledger: Ledger)
         await approved(ledger, other)
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/approval.py",
+    "dialect_of(connection).hold_approvals(connection)\n    if already",
+    "if already",
+)
 async def test_of_two_plans_that_two_processes_approve_at_once_one_stands(ledger, made_address):
     # Each is of another row: what they would change does not keep them apart.
     stage = await with_videos(ledger, 2)
@@ -200,6 +210,11 @@ LOST: list[tuple[dict[str, Any] | None, type[Exception]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/approval.py",
+    'if approver is None or not approver.may("agent"):',
+    "if approver is None:",
+)
 @pytest.mark.parametrize(("now", "refusal"), LOST)
 async def test_an_approval_reads_the_person_in_its_own_transaction(ledger: Ledger, now, refusal):
     """What the person was allowed when they sent the request does not count."""
@@ -226,6 +241,11 @@ async def shown(stage: Stage, name: str) -> dict[str, Any]:
     return {"row": row.row, **seen, "take": row.take.number}
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/approval.py",
+    "if rows := unquoted_rows(asked.shown, accepts_limits=is_person):",
+    "if rows := list[str]():",
+)
 @pytest.mark.parametrize(
     ("line", "roles"),
     [
@@ -248,6 +268,9 @@ async def test_an_agents_allowance_covers_only_prices_of_the_service(ledger, lin
         assert await approved(ledger, plan, by="x", role=role, allowance=1000)
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/approval.py", "if restored_since(connection, start_of_day(at)):", "if False:"
+)
 async def test_a_ledger_that_was_restored_today_knows_of_no_allowance(ledger: Ledger):
     start = NOW // DAY * DAY
     await ledger.write(note_act, act="restore", by="Ann", at=start - 1)
@@ -259,6 +282,9 @@ async def test_a_ledger_that_was_restored_today_knows_of_no_allowance(ledger: Le
     assert await approved(ledger, plan, at=NOW + 3)
 
 
+@pytest.mark.safeguard(
+    "tasks/aftercare/approval.py", "if spent + total > allowance:", "if total > allowance:"
+)
 async def test_an_allowance_is_for_a_day_and_for_all_plans_together(ledger: Ledger):
     first = await approved(ledger, await ready(ledger, "p1"), allowance=30)
     await begun(ledger, first)
@@ -279,6 +305,9 @@ async def allowed(ledger: Ledger, credits: int | None) -> int:
     return (await ledger.write(change, allowance=amount)).id
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/people.py", "func.coalesce(people.c.allowance, 0)", "people.c.allowance"
+)
 @pytest.mark.parametrize("credits", [None, 0, 19])
 async def test_an_agent_approves_nothing_beyond_its_allowance(ledger: Ledger, credits: int | None):
     plan = await ready(ledger, "p1", by="agent:a")
@@ -315,6 +344,11 @@ async def test_plans_that_cannot_be_approved_any_more_go_after_a_month(ledger: L
     assert left == {"run", "new0", "new1", "old2", "new2", "waits"}
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/runs.py",
+    "free = not_(live(_LEASE)) | runs.c.ended_at.is_not(None)",
+    "free = true()",
+)
 async def test_a_run_whose_lease_lapsed_is_taken_over_and_never_before(ledger: Ledger):
     run = await approved(ledger, await ready(ledger, "p1"))
     name = run_lease(run)
@@ -342,6 +376,11 @@ def end_run_of(run: str) -> Any:
     return partial(end_run, run_id=run, exit_status=0, words=None, at=NOW)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/plans.py",
+    "connection.execute(select(people.c.id).where(people.c.name == person).with_for_update())",
+    "connection.execute(select(people.c.id).where(people.c.name == person))",
+)
 async def test_two_approvals_of_one_person_are_counted_one_after_the_other(made_database: str):
     """SQLite has one writer; on PostgreSQL the person is locked until the transaction ends."""
     other = create_engine(ledger_url(made_database))

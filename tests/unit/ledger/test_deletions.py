@@ -32,6 +32,9 @@ async def may(stage: Stage, one: deletions.OldVideo, **own: Any) -> bool:
     return bool(await stage.write(deletions.intend_deletion, one, words="soon", at=NOW, **own))
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/deletions.py", 'renewed = {"nth": take.nth + 1,', 'renewed = {"nth": take.nth,'
+)
 async def test_a_deletion_is_recorded_once_and_nothing_is_lost(stage: Stage) -> None:
     before = await stage.delivered("a")
     await stage.sync(brief("b", topic="b"), brief("c", topic="c"))
@@ -55,6 +58,9 @@ async def test_a_deletion_is_recorded_once_and_nothing_is_lost(stage: Stage) -> 
     assert row.key() != row.take.key
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/deletions.py", "if now.delivered_at is None and not undelivered:", "if False:"
+)
 async def test_what_is_not_stored_is_deleted_only_if_that_is_said(stage: Stage) -> None:
     await stage.failed("a")
     await stage.sync(brief("b", topic="b"), brief("c", topic="c"))
@@ -70,6 +76,12 @@ async def test_what_is_not_stored_is_deleted_only_if_that_is_said(stage: Stage) 
     assert (row.state, row.nth, row.take.stands) == ("planned", 2, False)
 
 
+@pytest.mark.safeguard("tasks/ledger/deletions.py", "if call.is_unsettled:", "if False:")
+@pytest.mark.safeguard(
+    "tasks/ledger/deletions.py",
+    "if why_needed(connection, old.take, old.row.id) is not None:",
+    "if False:",
+)
 @pytest.mark.parametrize(
     ("opened", "outcome", "needed"),
     [
@@ -93,6 +105,7 @@ async def test_a_video_that_a_paid_call_has_changed_since_is_kept(stage, opened,
     assert (one.kept is None, await may(stage, one)) == (needed is None, needed is None)
 
 
+@pytest.mark.safeguard("tasks/ledger/deletions.py", "or now.state != old.row.state or", "or")
 async def test_a_row_that_came_back_keeps_its_video(stage: Stage) -> None:
     await stage.delivered("a")
     await stage.sync(brief("b", topic="b"), brief("c", topic="c"))
@@ -103,6 +116,11 @@ async def test_a_row_that_came_back_keeps_its_video(stage: Stage) -> None:
     assert not await may(stage, one)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/deletions.py",
+    "query = select(takes.c.id).where(named,",
+    "query = select(takes.c.id).where(~named,",
+)
 async def test_a_video_that_rows_share_is_kept(stage: Stage) -> None:
     await stage.delivered("a")
     shared = await stage.delivered("b")

@@ -94,6 +94,11 @@ async def test_a_limit_lowered_below_the_quote_takes_the_approval_back(ledger: L
     assert diff_row(row, brief(max_credits=11)).state == "planned"
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/diff.py",
+    'if row.state == "approved" and row.cost_center != brief.cost_center:',
+    "if False:",
+)
 @pytest.mark.parametrize(("center", "state"), [("sales", "approved"), ("art", "planned")])
 async def test_an_approved_row_that_is_charged_to_another_is_approved_again(ledger, center, state):
     stage = await Stage.set(ledger, brief(cost_center="sales"))
@@ -105,6 +110,9 @@ async def test_an_approved_row_that_is_charged_to_another_is_approved_again(ledg
     assert (row.state, row.cost_center) == (state, center)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/diff.py", "made.video_id in by_hand else made", "False else made"
+)
 @pytest.mark.parametrize(
     ("call", "action"),
     [(None, "edit"), ("refused", "edit"), ("made", "retake"), ("unknown", "retake")],

@@ -34,6 +34,7 @@ async def refused(stage: Stage) -> set[str]:
     return set(await stage.ledger.read(earlier_takes.refused_rows, campaign_id=stage.campaign.id))
 
 
+@pytest.mark.safeguard("tasks/ledger/takes.py", "if maybe_paid:", "if maybe_paid is Ellipsis:")
 async def test_a_refused_row_is_on_hold_and_no_intent_is_written_for_it(stage: Stage) -> None:
     row = await stage.approve("a")
     await refuse(stage, await earlier(stage))
@@ -49,6 +50,9 @@ async def test_a_refused_row_is_on_hold_and_no_intent_is_written_for_it(stage: S
     assert row.digest == held.digest
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/decisions.py", "return max(row.nth, nth + (0 if", "return max(0, nth + (0 if"
+)
 async def test_a_retake_uses_no_key_that_another_ledger_has_used_up(stage: Stage) -> None:
     """Nor is it a way around a refusal."""
     await stage.write(earlier_takes.restore_count, await stage.row("a"), nth=3)

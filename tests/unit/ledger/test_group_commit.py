@@ -109,6 +109,11 @@ AT_LIMIT: Any = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/accounts.py",
+    "on_rollback(connection, partial(terms.full.pop, this))",
+    "on_rollback(connection, partial(terms.full.get, this))",
+)
 @AT_LIMIT
 async def test_rows_beside_a_change_that_fails_are_held_for_what_stands_alone(
     ledger: Ledger, at_limit: AtLimit, states: str
@@ -136,6 +141,11 @@ async def test_rows_of_one_group_share_what_fits_as_they_would_one_by_one(ledger
     await books_balance(stage)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/statements.py",
+    "gathering.write(connection)\n            results",
+    "pass\n            results",
+)
 async def test_events_of_a_group_keep_the_order_of_its_changes(ledger: Ledger):
     stage = await Stage.set(ledger, *map(brief, "abc"))
     a, b, c = await stage.rows()

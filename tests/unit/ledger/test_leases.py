@@ -27,6 +27,9 @@ async def look(ledger: Ledger) -> leases.Lease:
     return found
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/leases.py", "or_(leases.c.owner.is_(None), mine, leases.c.until <= now)", "True"
+)
 async def test_it_has_one_owner_until_it_lapses(ledger: Ledger) -> None:
     assert await ledger.read(leases.find, name=NAME) is None
     mine = await take(ledger, "Ann")
@@ -54,6 +57,11 @@ async def test_its_owner_renews_it_and_keeps_since_when(ledger: Ledger) -> None:
     assert not await ledger.write(change, owner="Bob")
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/leases.py",
+    "return this if token is None else (*this, leases.c.token == token)",
+    "return this",
+)
 async def test_one_that_lapsed_is_renewed_unless_another_had_it(ledger: Ledger) -> None:
     mine = await take(ledger, "Ann", seconds=-1.0)
     change = partial(leases.renew, name=NAME, owner="Ann", token=mine.token)
@@ -75,6 +83,11 @@ async def test_of_many_who_want_it_one_gets_it(ledger: Ledger, made_address: str
     assert len({lease.owner for lease in found}) == 1
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/leases.py",
+    "*_owned(name, owner, token)).with_for_update(read=True)",
+    "*_owned(name, owner, token))",
+)
 async def test_it_is_not_taken_before_what_it_guards_is_committed(ledger, made_address):
     if ledger.reader.dialect.name != "postgresql":
         pytest.skip("SQLite has one writer: nobody overtakes it")
@@ -92,6 +105,7 @@ async def test_it_is_not_taken_before_what_it_guards_is_committed(ledger, made_a
     assert order == ["committed", "taken"]
 
 
+@pytest.mark.safeguard("tasks/ledger/dialect.py", "clock_timestamp()", "now()")
 async def test_the_database_tells_the_time(ledger: Ledger) -> None:
     assert abs(await ledger.read(leases.database_now) - time.time()) < 60
     # Not the beginning of a transaction, in which others may wait for long.

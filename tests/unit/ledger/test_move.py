@@ -13,6 +13,11 @@ from callsheet.tasks.ledger.values import STATES, TRANSITIONS, State
 from tests.campaigns import Stage
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/moves.py",
+    'rows.c.state == bindparam("old"))',
+    '(rows.c.state == bindparam("old")) | (rows.c.id > 0))',
+)
 async def test_moving_twice_is_a_no_op(ledger: Ledger, stage: Stage):
     row = await stage.row()
     named = {"at": 7.0, "reason": "why", "words": "12 credits"}

@@ -71,6 +71,7 @@ async def see(ledger: Ledger, **seen: str) -> None:
     await ledger.write(see_sheets, inbox="spring", seen=names, at=NOW)
 
 
+@pytest.mark.safeguard("tasks/ledger/nightly_runs.py", "if lease.owner != place:", "if False:")
 async def test_a_night_is_claimed_by_one(ledger: Ledger) -> None:
     one, other = await claimed(ledger, "one"), await claim(ledger, "another")
     assert isinstance(other, Lease)
@@ -83,6 +84,11 @@ async def test_a_night_is_claimed_by_one(ledger: Ledger) -> None:
     assert (await claimed(ledger, "another", inbox="autumn")).inbox == "autumn"
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/nightly_runs.py",
+    "return holds(connection, _lease_of(night_id), owner=place)",
+    "return True",
+)
 async def test_a_night_that_was_left_ends_when_a_later_one_begins(ledger: Ledger) -> None:
     left = await claimed(ledger, "one")
     # It lapsed, and was taken up by another sweep, which may be known to be dead.
@@ -98,6 +104,9 @@ async def test_a_night_that_was_left_ends_when_a_later_one_begins(ledger: Ledger
         await approve(ledger, left, 1)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/nightly_runs.py", "_open(night_id).where(within)", "_open(night_id)"
+)
 async def test_what_is_approved_counts_over_every_sweep_of_the_night(ledger: Ledger) -> None:
     await see(ledger, a="1")
     night = await claimed(ledger, "one")
@@ -117,6 +126,11 @@ async def test_what_is_approved_counts_over_every_sweep_of_the_night(ledger: Led
     assert found.approved == 100
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/nightly_runs.py",
+    "true() if per_sheet is None else sofar + spent_on + amount <= to_micro(per_sheet)",
+    "true()",
+)
 async def test_a_sheet_has_a_limit_of_its_own_in_each_night(ledger: Ledger) -> None:
     await see(ledger, a="1", b="1")
     night, limit = await claimed(ledger, "one"), {"per_sheet": Decimal(30)}
@@ -138,6 +152,9 @@ async def test_a_sheet_has_a_limit_of_its_own_in_each_night(ledger: Ledger) -> N
     await approve(ledger, await claimed(ledger, "one", date="2026-11-21"), 30, **limit)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/nightly_runs.py", "_check_whole(connection, night.date, since)", ""
+)
 @pytest.mark.parametrize(("at", "refused"), [(NOW - 1, False), (NOW, True), (NOW + 9, True)])
 async def test_after_a_restore_the_night_it_was_in_approves_nothing_more(ledger, at, refused):
     await see(ledger, a="1")
@@ -151,6 +168,11 @@ async def test_after_a_restore_the_night_it_was_in_approves_nothing_more(ledger,
     await approve(ledger, night, 1, since=NOW + 10)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/nightly_runs.py",
+    "nights.c.approved + amount + sum(elsewhere.values()) <= to_micro(per_night)",
+    "nights.c.approved + amount <= to_micro(per_night)",
+)
 @pytest.mark.parametrize(("sent_at", "counts"), [(NOW - 1, False), (NOW, True)])
 async def test_what_a_lost_ledger_paid_for_in_the_night_counts(ledger: Ledger, sent_at, counts):
     stage = await Stage.set(ledger, brief("a"), brief("b"))
@@ -182,6 +204,11 @@ async def begun(ledger: Ledger, name: str, campaign: str, *, charged: int = 0, e
     return await ledger.write(begin, charged=Decimal(charged), event=event)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/inbox_sheets.py",
+    "to_micro(charged) if left is None else left",
+    "to_micro(charged)",
+)
 async def test_what_a_sweep_noted_that_was_killed_at_a_sheet_stays(ledger: Ledger) -> None:
     """All that was charged since then is told by the sweep after it, and not a part.
 
@@ -201,6 +228,16 @@ async def test_what_a_sweep_noted_that_was_killed_at_a_sheet_stays(ledger: Ledge
         assert (await begun(ledger, "a", campaign, charged=50)).charged_before == noted
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/inbox_sheets.py",
+    "or_(_UNDER_WAY, inbox_campaigns.c.charged_before.is_not(None))",
+    "_UNDER_WAY",
+)
+@pytest.mark.safeguard(
+    "tasks/ledger/inbox_sheets.py",
+    "connection.execute(_this(inbox, sheet.name).values(campaign=sheet.campaign))",
+    "pass",
+)
 async def test_a_campaign_of_a_sheet_is_known_until_nothing_of_it_is_under_way(ledger: Ledger):
     """It is known before anything is spent, and whatever campaign the file has by then."""
     await see(ledger, a="1")

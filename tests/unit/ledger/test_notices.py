@@ -18,6 +18,7 @@ async def take(ledger: Ledger, after: float) -> bool:
     return await ledger.write(notices.take_notice, key=NOTICE.key, at=NOW + after)
 
 
+@pytest.mark.safeguard("tasks/ledger/notices.py", "notices.c.tried_at > at + TAKEN,", "")
 @pytest.mark.parametrize(
     ("after", "taken"),
     [
@@ -35,6 +36,11 @@ async def test_a_notice_is_left_to_who_took_it_for_a_while(ledger: Ledger, after
     assert await take(ledger, after) is taken
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/notices.py",
+    "notices.c.key == key,\n            notices.c.sent_at.is_(None),",
+    "notices.c.key == key,",
+)
 async def test_what_was_sent_is_never_taken_again(ledger: Ledger) -> None:
     """Also where another process had read it as waiting before, and takes it only later."""
     await ledger.write(notices.keep_notices, several=[NOTICE])

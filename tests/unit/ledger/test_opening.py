@@ -215,6 +215,9 @@ async def test_a_ledger_from_before_the_first_release_is_refused(made_address: s
     assert "a new ledger with CALLSHEET_LEDGER" in str(refused.value.remedy)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/leases.py", "check_not_upgraded(connection)\n    assert", "assert"
+)
 async def test_who_is_at_work_begins_nothing_after_an_upgrade_past_it(made_address: str) -> None:
     async with await open_ledger(made_address) as ledger:
         named = {"sheet": "s", "sheet_digest": "d", "at": 1.0}

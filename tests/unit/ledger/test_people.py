@@ -42,6 +42,11 @@ async def entered(ledger: Ledger, code: str, session: str = "s", at: float = 2.0
     return await ledger.write(enter, code=code, session=session, at=at, longest=DAY) is not None
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/people.py",
+    "if connection.execute(update(logins).where(this).values(used_at=at)).rowcount == 0:",
+    "if connection.execute(update(logins).where(this).values(used_at=at)).rowcount < 0:",
+)
 async def test_a_login_is_used_once_however_many_try(ledger: Ledger) -> None:
     person = await invited(ledger, allowance=Decimal("12.5"))
     assert await ledger.read(find_person, name="Ann") == person
@@ -70,6 +75,11 @@ async def test_whoever_is_revoked_has_no_session_login_or_token(ledger: Ledger) 
     assert listed.revoked_at == 3.0
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/sessions.py",
+    "this = (sessions.c.digest == digest) & (sessions.c.expires_at > at)",
+    "this = sessions.c.digest == digest",
+)
 async def test_a_session_ends_with_its_time_or_when_it_is_closed(ledger: Ledger) -> None:
     await invited(ledger)
     await entered(ledger, "token of Ann", at=2.0)
@@ -92,6 +102,11 @@ async def linked(ledger: Ledger, *rights: str) -> int:
     return (await ledger.write(make, by="Ada", at=1.0, expires_at=10.0)).id
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/people.py",
+    "return self.revoked_at is None and at < self.expires_at",
+    "return True",
+)
 async def test_a_link_lets_in_as_whom_it_was_made_for_and_no_longer_than_it_holds(spring: Ledger):
     number = await linked(spring, "see", "decide")
     assert await entered(spring, "link")
@@ -107,6 +122,9 @@ async def test_a_link_lets_in_as_whom_it_was_made_for_and_no_longer_than_it_hold
     assert not await entered(spring, "link", session="late", at=10.0)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/people.py", "query = query.with_for_update(key_share=True)", "pass"
+)
 async def test_a_person_stays_as_they_are_until_their_change_is_committed(made_database: str):
     """SQLite has one writer; on PostgreSQL a revocation waits for the change, or comes first."""
     other = create_engine(ledger_url(made_database))
@@ -132,6 +150,9 @@ async def test_a_person_stays_as_they_are_until_their_change_is_committed(made_d
         empty_ledger(made_database)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/sessions.py", 'if person is not None and person.role == "agent":', "if False:"
+)
 async def test_an_agent_has_a_token_and_an_allowance_and_never_a_browser(ledger: Ledger) -> None:
     allow = partial(allow_agent, name="agent:a", by="Ada", at=1.0)
     first = await ledger.write(allow, allowance=None, token=None)

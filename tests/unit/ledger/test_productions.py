@@ -89,6 +89,11 @@ async def intends(stage: Stage, row: str, worker: int) -> bool:
     return take is not None
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/distributed_runs.py",
+    "rows.c.claim == production.free)\n    return (*free, rows",
+    "rows.c.claim.is_not(None))\n    return (*free, rows",
+)
 async def test_each_row_is_claimed_once_in_the_order_of_the_sheet(stage: Stage):
     """What is under way goes first."""
     await stage.open(await stage.row("d"))
@@ -118,6 +123,9 @@ async def test_who_claims_at_the_same_moment_gets_other_rows(stage: Stage, made_
     assert len(await one()) + len(numbers) == 5
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/takes.py", "if terms.claim is not None and claim != terms.claim:", "if False:"
+)
 async def test_rows_of_a_lease_that_lapsed_are_somebody_elses_and_the_old_number_pays_for_nothing(
     stage: Stage,
 ):
@@ -177,6 +185,11 @@ async def test_a_production_that_is_stopped_or_over_gives_nothing_away(stage: St
     assert await claimed(stage, other, two) == []
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/distributed_runs.py",
+    "if not renew(connection, campaign, owner=production.owner, seconds=seconds):",
+    "if False:",
+)
 async def test_whoever_has_the_campaign_now_ends_what_workers_of_before_may_do(stage: Stage):
     production = await begin(stage)
     one = await start(stage, production)
@@ -189,6 +202,11 @@ async def test_whoever_has_the_campaign_now_ends_what_workers_of_before_may_do(s
     assert await renew(stage, production, one) is None
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/distributed_runs.py",
+    "if not owns(connection, production.campaign_id, production.owner):",
+    "if False:",
+)
 async def test_a_run_that_lost_its_campaign_begins_no_production(stage: Stage):
     await stage.write(take_over, stage.campaign, owner="another run")
     with pytest.raises(Parked, match="another run has taken the lease of campaign spring"):

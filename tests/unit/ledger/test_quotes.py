@@ -25,6 +25,16 @@ async def test_approval_says_by_whom_and_twice_is_a_no_op(ledger: Ledger):
     assert [event.words for event in await stage.events()] == ["12 credits", "Alice"]
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/quotes.py",
+    'rows.c.quoted.is_not_distinct_from(bindparam("price", type_=BigInteger)),',
+    'bindparam("price", type_=BigInteger).is_distinct_from(-1),',
+)
+@pytest.mark.safeguard(
+    "tasks/ledger/quotes.py",
+    'rows.c.quoted.is_not_distinct_from(bindparam("price", type_=BigInteger)),',
+    'rows.c.quoted.is_not_distinct_from(bindparam("price", type_=BigInteger)) | (rows.c.id > 0),',
+)
 @pytest.mark.parametrize(("shown", "by_now"), [(12, 14), (14, 12), (12, None), (None, 12)])
 async def test_nothing_is_approved_when_a_price_is_not_as_it_was_shown(ledger, shown, by_now):
     stage = await Stage.set(ledger, brief(), brief("b"))
@@ -35,6 +45,11 @@ async def test_nothing_is_approved_when_a_price_is_not_as_it_was_shown(ledger, s
     assert [row.state for row in await stage.rows()] == ["quoted", "quoted"]
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/quotes.py",
+    "those = [number for number in page if moved.get(number) == shown[number]]",
+    "those = [number for number in page if number in moved]",
+)
 async def test_nothing_is_approved_when_a_row_was_edited_since_it_was_shown(ledger: Ledger):
     stage = await Stage.set(ledger, brief(), brief("b"))
     shown = [await stage.quote("a"), await stage.quote("b")]
@@ -87,6 +102,9 @@ async def held(ledger: Ledger) -> Stage:
     return stage
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/diff.py", "return row.max_credits == brief.max_credits", "return False"
+)
 @pytest.mark.parametrize(
     ("sheet", "state"),
     [

@@ -30,6 +30,7 @@ def renamed(was: str = "a", row: str = "n", **own: Any) -> Brief:
     return replace(brief(row, topic="a"), was=was, **own)
 
 
+@pytest.mark.safeguard("tasks/ledger/values.py", "row=self.first_id or self.row", "row=self.row")
 @pytest.mark.parametrize("state", STATES)
 async def test_the_row_and_its_key_are_the_same_in_every_state(stage: Stage, state: State) -> None:
     before = await stage.in_state(state)
@@ -56,6 +57,14 @@ async def test_a_second_rename_keeps_the_first_id(stage: Stage) -> None:
     assert (after.id, after.first_id, after.state) == (before.id, "a", "delivered")
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/sync.py", "or may_be_renamed(connection, campaign_id, these)", "or False"
+)
+@pytest.mark.safeguard(
+    "tasks/ledger/renames.py",
+    "return found | _same_briefs(known, others, there | taken)",
+    "return found",
+)
 @pytest.mark.parametrize("only", [None, Unsynced([1], ["a"])])
 @pytest.mark.parametrize("state", ["rendering", "delivered", "failed", "uncertain"])
 async def test_the_same_brief_under_a_new_id_is_the_same_row(stage: Stage, state, only):
@@ -93,6 +102,11 @@ async def test_a_lost_ledger_learns_the_first_id_of_a_row_that_is_renamed_once_m
     assert known.row == "m"
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/renames.py",
+    "if first.get(brief.row, brief.row) in there - {brief.row}:",
+    "if False:",
+)
 async def test_the_first_id_of_a_row_is_no_other_rows(stage: Stage) -> None:
     await stage.delivered()
     await stage.sync(renamed(), brief("b", topic="b"))

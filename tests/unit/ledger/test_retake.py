@@ -54,6 +54,11 @@ HEARD_OF_THE_OLD_TAKE = {
 }
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/moves.py",
+    'rows.c.take_id == bindparam("the_take"))',
+    '(rows.c.take_id == bindparam("the_take")) | (rows.c.id > 0))',
+)
 @pytest.mark.parametrize("heard", HEARD_OF_THE_OLD_TAKE)
 async def test_what_a_process_hears_of_an_old_take_moves_nothing_of_the_new_one(ledger, heard):
     state, change = HEARD_OF_THE_OLD_TAKE[heard]
@@ -96,6 +101,11 @@ async def uncertain(ledger: Ledger) -> Stage:
     return stage
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/decisions.py",
+    'if connection.execute(_OF_ANOTHER, {"the_video": video_id, "the_row": row.id}).first():',
+    "if False:",
+)
 async def test_of_two_rows_that_are_given_one_video_at_once_one_gets_it(ledger, made_address):
     """The other one's own video would be lost, and paid for once more."""
     stage = await Stage.set(ledger, brief("a"), brief("b"))

@@ -43,6 +43,7 @@ async def polled(stage: Stage, row: CampaignRow, seen: Polled = FAILED, now: flo
     return await stage.row()
 
 
+@pytest.mark.safeguard("tasks/ledger/retries.py", "left = row.retries - 1", "left = row.retries")
 async def test_a_failed_row_gets_as_many_takes_as_were_approved(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief(), budget=100)
     row = await rendering(stage, retries=2)
@@ -65,6 +66,11 @@ async def test_a_failed_row_gets_as_many_takes_as_were_approved(ledger: Ledger) 
     assert any("approved beforehand with the plan (--retry-failed), 1 more" in w for w in words)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/decisions.py",
+    "to_micro(row.quoted), to_micro(row.approved)",
+    "to_micro(row.quoted), to_micro(row.quoted)",
+)
 async def test_a_price_cannot_creep_up_from_attempt_to_attempt(ledger: Ledger) -> None:
     """Each may cost a tenth more than was agreed to, and not than the attempt before it did."""
     stage = await Stage.set(ledger, brief(), budget=100)
@@ -90,6 +96,14 @@ FORBIDDEN: list[tuple[Executable | None, str]] = [
 ]
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/retries.py", "elif now.left is not None and price > now.left:", "elif False:"
+)
+@pytest.mark.safeguard(
+    "tasks/ledger/retries.py",
+    "if now.cancelled or now.known_elsewhere or not now.retries:",
+    "if now.known_elsewhere or not now.retries:",
+)
 @pytest.mark.parametrize(("change", "why"), FORBIDDEN)
 async def test_none_is_made_where_something_forbids_it(ledger: Ledger, change, why):
     stage = await Stage.set(
@@ -105,6 +119,14 @@ async def test_none_is_made_where_something_forbids_it(ledger: Ledger, change, w
     assert why in (row.reason or "")
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/sync.py", '"retries": row.retries if same else None,', '"retries": row.retries,'
+)
+@pytest.mark.safeguard(
+    "tasks/ledger/quotes.py",
+    "case((FAILED_BEFORE < _RETRIES, _RETRIES - FAILED_BEFORE), else_=0),",
+    "case((FAILED_BEFORE < _RETRIES, _RETRIES), else_=_RETRIES),",
+)
 @pytest.mark.parametrize(("again", "left"), [(0, 0), (1, 0), (3, 2)])
 async def test_an_attempt_that_had_to_wait_is_none_of_those_that_are_approved_next(
     ledger: Ledger, again: int, left: int
@@ -125,6 +147,11 @@ async def test_an_attempt_that_had_to_wait_is_none_of_those_that_are_approved_ne
     assert (await stage.row()).retries == again
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/retries.py",
+    "if limit is not None and now.spent + price > limit:",
+    "if limit is not None and price > limit:",
+)
 @pytest.mark.parametrize(("limit", "state"), [(23, "failed"), (24, "approved")])
 async def test_all_takes_of_a_row_stay_within_its_max_credits(ledger: Ledger, limit, state):
     stage = await Stage.set(ledger, brief(max_credits=Decimal(limit)), budget=100)
@@ -141,6 +168,9 @@ NOT_FAILED: dict[str, tuple[State, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.safeguard(
+    "tasks/engine/policy/renders.py", "return is_young(take, now, rules)", "return True"
+)
 @pytest.mark.parametrize(("state", "seen"), NOT_FAILED.values(), ids=NOT_FAILED)
 async def test_only_a_render_that_is_known_to_have_failed_is_made_again(ledger, state, seen):
     stage = await Stage.set(ledger, brief(), budget=100)

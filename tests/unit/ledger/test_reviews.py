@@ -107,6 +107,8 @@ async def test_what_is_no_video_yet_is_not_decided_on(stage: Stage, state: Any):
         await stage.write(reviews.review, 4711, "keep", by="Ann", at=NOW)
 
 
+@pytest.mark.safeguard("tasks/ledger/reviews.py", "_hold(connection, videos)", "")
+@pytest.mark.safeguard("tasks/ledger/reviews.py", "_hold(connection, [video])", "")
 @pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
 @pytest.mark.parametrize("many", [False, True])
 async def test_who_decides_waits_for_another_process_that_is_about_to(stage, made_address, many):
@@ -176,6 +178,11 @@ async def test_what_is_kept_is_delivered(ledger, files, findings, verdict, state
     assert row.take.charged == 12
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/reviews.py",
+    'if side == "team" and said is not None and said.verdict == "keep":',
+    'if said is not None and said.verdict == "keep":',
+)
 async def test_a_client_delivers_no_video_that_is_on_hold(ledger) -> None:
     stage, take = await held(ledger, VIDEO, VTT)
     await stage.write(review, take, "keep", by="Mia (link 1)", at=NOW + 1, side="client")

@@ -63,6 +63,11 @@ async def approve(ledger: Ledger, plan_id: str) -> None:
     await ledger.write(add_approved, plan_id=plan_id, **plan, by="ann", at=NOW)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/runs.py",
+    '_ASKED = (runs.c.door == "board") & runs.c.plan_id.is_not(None)',
+    "_ASKED = runs.c.plan_id.is_not(None)",
+)
 async def test_only_the_board_goes_on_with_runs_by_itself_and_only_with_its_own(ledger: Ledger):
     for name in ("typed", "asked"):
         await approve(ledger, name)

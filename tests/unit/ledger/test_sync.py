@@ -17,6 +17,11 @@ from callsheet.tasks.ledger.values import cells_of
 from tests.campaigns import NOW, Stage, brief, key_of
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/sync.py",
+    '_ROW.where(rows.c.state == bindparam("rests"))',
+    '_ROW.where((rows.c.state == bindparam("rests")) | (rows.c.id > 0))',
+)
 @pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
 async def test_a_row_that_is_sent_while_its_sheet_is_taken_in_keeps_its_brief(stage, made_address):
     """Else the video that was paid for would pass for one of the new brief."""

@@ -33,6 +33,11 @@ async def test_opening_a_take_reserves_its_price_and_freezes_the_body(stage: Sta
     assert (account.reserved, account.charged) == (12, 0)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/takes.py",
+    'if tuple(found) != ("approved", *asked):',
+    'if found[0] != "approved":',
+)
 @pytest.mark.parametrize(
     ("own", "price"),
     [
@@ -55,6 +60,11 @@ async def test_what_was_approved_anew_is_not_sent_as_it_was_before(ledger: Ledge
     assert await stage.open(anew)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/account_updates.py",
+    "campaigns.c.reserved + campaigns.c.charged + _MORE <= campaigns.c.budget,",
+    "campaigns.c.reserved + campaigns.c.charged + _MORE >= 0,",
+)
 async def test_a_row_beyond_the_budget_is_held(ledger: Ledger):
     stage = await Stage.set(ledger, *map(brief, "abc"), budget=24)
     await stage.submitting("a", 16)
@@ -137,6 +147,11 @@ async def called(stage: Stage, row: CampaignRow, operation: str) -> CampaignRow:
     return await stage.row(row.row)
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/takes.py",
+    "if dearer := _dearer(connection, row):",
+    "if False and (dearer := _dearer(connection, row)):",
+)
 @pytest.mark.parametrize(
     ("cost", "first", "operation", "sent"),
     [
@@ -164,6 +179,11 @@ async def test_what_has_no_quote_waits_once_one_of_its_kind_has_cost_more_than_w
         assert await stage.open(await stage.approve("b", at=NOW + 1))
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/takes.py",
+    "takes.c.ready_at >= _APPROVED_AT,",
+    'takes.c.ready_at >= bindparam("since"),',
+)
 async def test_to_be_sent_again_after_a_refusal_is_no_approval_of_what_has_no_quote(ledger: Ledger):
     """The service asked to come back later, and meanwhile another edit cost more than its limit."""
     stage = await Stage.set(ledger, *(brief(row, operation="edit-scene") for row in "ab"))
@@ -188,6 +208,9 @@ async def open_one(ledger: Ledger, **more) -> int | None:
     return await ledger.write(service_state.open_call, **(OPEN | more))
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/schema.py", "unique=True,\n    sqlite_where=calls", "sqlite_where=calls"
+)
 async def test_one_call_is_open_for_a_target_at_a_time(ledger: Ledger, made_address: str):
     await ledger.write(lambda c: service_state.drop_call(c, service_state.open_call(c, **OPEN)))
     async with await open_ledger(made_address) as other:
@@ -225,6 +248,11 @@ async def test_a_call_that_never_left_lets_the_row_be_sent_again(ledger: Ledger)
     assert (await stage.account()).reserved == 12
 
 
+@pytest.mark.safeguard(
+    "tasks/ledger/service_state.py",
+    "return set(connection.scalars(seen)) | videos_ours(connection)",
+    "return set(connection.scalars(seen))",
+)
 async def test_a_video_of_ours_is_never_what_another_call_made(ledger: Ledger):
     stage = await Stage.set(ledger, brief(operation="image-to-video"), brief("b", "Coffee"))
     row = await taken(stage, await stage.approve("a"))

@@ -87,6 +87,11 @@ DUE = [
 ]
 
 
+@pytest.mark.safeguard(
+    "tasks/nights/calendar.py",
+    "(begun, named) if meant is None else (due, meant)",
+    "(due, datetime.fromtimestamp(due, zone))",
+)
 @pytest.mark.parametrize(("cron", "due", "at", "date"), DUE)
 def test_what_a_scheduler_meant_counts_where_it_is_later(cron, due, at, date):
     assert calendar.night_of(utc(at), cron=cron, timezone=BERLIN, due=utc(due)).date == date

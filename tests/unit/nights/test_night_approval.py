@@ -54,6 +54,11 @@ def plan(*prices: int | None, **own: Any) -> Plan:
 TAKING_OVER = replace(plan(), lines=(PlanLine("a", "A", "adopt", "d", priced=Decimal(0)),))
 
 
+@pytest.mark.safeguard("tasks/nights/approval.py", "if plan.elsewhere:", "if False:")
+@pytest.mark.safeguard(
+    "tasks/nights/approval.py", 'if self.inbox.approval == "plan-only":', "if False:"
+)
+@pytest.mark.safeguard("tasks/nights/approval.py", "if plan.adopting:", "if False:")
 @pytest.mark.parametrize(
     ("inbox", "asked", "words"),
     [
@@ -71,6 +76,10 @@ async def test_what_a_person_is_asked_is_not_answered_beforehand(inbox: Inbox, a
         await approval(inbox).approve(asked)
 
 
+@pytest.mark.safeguard("tasks/nights/approval.py", " * (1 + self.retries),", ",")
+@pytest.mark.safeguard(
+    "tasks/nights/approval.py", "credits=total * (1 + self.tolerance) *", "credits=total *"
+)
 @pytest.mark.parametrize(
     ("prices", "tolerance", "retries", "counted"),
     [
@@ -146,6 +155,14 @@ async def kept(ledger: Ledger, folder: Path, plan: Plan = PLAN, **how: Any) -> s
     return await keep_plan(ledger, settings, sheet, plan, options=options, **terms)
 
 
+@pytest.mark.safeguard(
+    "tasks/nights/approval.py",
+    "other.terms == terms and _lasting(other.document or {}) == _lasting(document)",
+    "other.terms == terms",
+)
+@pytest.mark.safeguard(
+    "tasks/nights/approval.py", 'if other.state_at(at) == "ready" and', "if False and"
+)
 @pytest.mark.parametrize(
     ("changed", "stays"),
     [
@@ -175,6 +192,11 @@ async def test_a_plan_stays_while_it_says_the_same(ledger: Ledger, tmp_path: Pat
     assert expires == {changed.get("at", NOW) + WAITS}
 
 
+@pytest.mark.safeguard(
+    "tasks/nights/approval.py",
+    "most = plan.most * (1 + settings.quote_tolerance)",
+    "most = plan.most",
+)
 async def test_its_total_for_an_allowance_is_the_most_that_it_may_cost(ledger, tmp_path):
     environ = {"CALLSHEET_QUOTE_TOLERANCE": "10%"}
     await kept(ledger, tmp_path, replace(PLAN, retry_failed=1), environ=environ)

@@ -205,6 +205,7 @@ async def killed_at(desk: Desk, point: str) -> None:
         arm(lambda *_: None)
 
 
+@pytest.mark.crashpoint("notices: written down", "notices: taken", "notices: sent")
 @pytest.mark.parametrize(("point", "mails"), KILLED)
 async def test_whoever_dies_leaves_it_to_the_next(point, mails, desk: Desk, post: Mailbox):
     await swept(desk.ledger, night("2026-11-22", MADE))
@@ -253,6 +254,11 @@ async def carried_out(ledger: Ledger, statements: Mapping[str, Sequence[str]]) -
     await ledger.write(change)
 
 
+@pytest.mark.safeguard(
+    "tasks/notices/publish.py",
+    "await ledger.write(keep_notices, several=several)",
+    "for one in several:\n        await ledger.write(keep_notices, several=[one])",
+)
 async def test_everybody_hears_though_it_ends_between_two_of_them(desk: Desk, post: Mailbox):
     two = [post.address(f"{name}@example.com") for name in ("ann", "ben")]
     desk.inbox = replace(desk.inbox, notify=tuple(two))
@@ -270,6 +276,11 @@ async def test_everybody_hears_though_it_ends_between_two_of_them(desk: Desk, po
     assert told == ["ann@example.com", "ben@example.com"]
 
 
+@pytest.mark.safeguard(
+    "tasks/notices/digests.py",
+    "return told.get(night.night) == night.ended_at",
+    "return told.get(night.night) == night.ended_at or night.night <= max(told)",
+)
 async def test_a_digest_is_sent_after_the_clock_was_set_back(desk: Desk, post: Mailbox) -> None:
     """A night was told by a clock that was days ahead; those after it are told all the same."""
     await desk.mornings(

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from callsheet.tasks.runtime.errors import Conflict, NotFound, Unauthenticated
-from tests.named_tests import ROOT
+from tests.repository import ROOT
 
 KEY = "cs1_k"
 BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'

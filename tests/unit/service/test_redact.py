@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from callsheet.tasks.runtime.redact import PATTERNS, install, redact, register_secret, unsigned
 
 
+@pytest.mark.safeguard("tasks/runtime/redact.py", "text = pattern.sub(instead, text)", "pass")
 @pytest.mark.parametrize(
     "text",
     [
@@ -71,6 +72,7 @@ def test_doing_it_twice_changes_nothing():
     assert redact(once) == once
 
 
+@pytest.mark.safeguard("tasks/runtime/redact.py", 'text = text.replace(value, "***")', "pass")
 def test_a_registered_value_is_taken_out_wherever_it_is():
     register_secret("plainlooking1")
     register_secret("hidden-value-2")

@@ -131,6 +131,9 @@ def test_a_copy_has_a_place_and_a_name_in_it(tmp_path, copies, expected):
     assert list(sheet.briefs[0].copies) == expected
 
 
+@pytest.mark.safeguard(
+    "tasks/sheet/placeholders.py", 'if self.place.startswith("file:") and not local:', "if False:"
+)
 def test_only_a_local_sheet_or_the_profile_names_a_folder(refuse):
     text = COPIED.format(copies='"file:/etc/{name}"')
     (said,) = refuse(text, "c.yaml")

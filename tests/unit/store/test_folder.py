@@ -57,6 +57,9 @@ async def test_a_file_on_the_same_disk_is_taken_over_not_copied(store, tmp_path)
     assert stored.stat().st_mode & 0o777 == stored.parent.stat().st_mode & 0o666
 
 
+@pytest.mark.safeguard(
+    "tasks/store/folder.py", "if there is not None and there.sha256 != sha256:", "if False:"
+)
 async def test_a_file_that_is_taken_over_takes_no_name_from_another(store, tmp_path) -> None:
     stored = await _put(store, b"one")
     spooled = tmp_path / "spooled"
@@ -96,6 +99,7 @@ async def test_a_killed_writer_leaves_nothing_for_long(store, tmp_path) -> None:
     assert {p.name for p in Path(stored.uri).parent.iterdir()} == {Path(NAME).name, writing.name}
 
 
+@pytest.mark.safeguard("tasks/store/folder.py", "if written.sha256 != sha256:", "if False:")
 async def test_a_file_that_is_not_what_it_is_said_to_be_is_not_stored(store) -> None:
     with pytest.raises(StoreError, match="not what was downloaded"):
         await store.put(_file(b"video", "0" * 64), metadata={})

@@ -78,6 +78,7 @@ async def test_a_file_that_is_no_video_is_refused_by_it(inspector, tmp_path):
     assert len(inspector.pids) == 1
 
 
+@pytest.mark.safeguard("tasks/store/inspector.py", "        raise _Gone\n", "        return None\n")
 @pytest.mark.merge
 async def test_what_it_was_at_when_it_ended_is_inspected_by_another(inspector, video_path, caplog):
     found = inspect_video(video_path, "no")
@@ -104,6 +105,11 @@ async def test_processes_that_ended_while_they_waited_cost_no_video(inspector, v
     assert await inspector.inspect(video_path, "no") == inspect_video(video_path, "no")
 
 
+@pytest.mark.safeguard(
+    "tasks/store/inspector.py",
+    "async with asyncio.timeout(seconds):",
+    "async with asyncio.timeout(seconds + 30):",
+)
 @pytest.mark.merge
 async def test_one_that_hangs_is_ended_and_its_video_is_inspected_by_another(video_path, caplog):
     inspector = Inspector("yes", timeout=5.0)
@@ -117,6 +123,11 @@ async def test_one_that_hangs_is_ended_and_its_video_is_inspected_by_another(vid
     await inspector.aclose()
 
 
+@pytest.mark.safeguard(
+    "tasks/store/inspector.py",
+    'raise VideoError("the process that inspected',
+    'return None and ("the process that inspected',
+)
 @pytest.mark.parametrize(
     "does",
     [
