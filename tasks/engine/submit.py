@@ -368,7 +368,7 @@ async def _send(row: CampaignRow, take: Take, at: Context, change: _Change | Non
     except NotSent as error:
         return NotMade(str(error))
     except Refused as error:
-        return RefusedAs(error.status, str(error))
+        return RefusedAs(error.status, f"{error}{_already(change, error)}")
     except ServiceError as error:
         return Unknown(str(error))
     return Accepted(change.video_id if change else made.video_id, made.poll_after)
@@ -385,6 +385,14 @@ async def _patch(change: _Change, at: Context) -> None:
     except ServiceError as error:
         words = f"not sent, since the change before it failed: {error}"
         raise NotSent(words, operation=ops.EDIT.name) from error
+
+
+def _already(change: _Change | None, refused: Refused) -> str:
+    """Say what of an edit whose paid call was refused the service has taken on before it."""
+    if change is None or not change.edit.changes or refused.operation == ops.EDIT.name:
+        return ""
+    names = " and ".join(sorted(change.edit.changes))
+    return f"; the service has the new {names} already, and shows it once the video is exported"
 
 
 def _words(found: Iterable[PaidCall]) -> str:
