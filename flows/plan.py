@@ -15,14 +15,14 @@ from callsheet.tasks.aftercare.findings import DRIFT
 from callsheet.tasks.aftercare.repairs import refresh_for_plan
 from callsheet.tasks.aftercare.waiting import WAITING
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.quotes import check_budget, is_within, shortage
+from callsheet.tasks.campaign.quotes import check_budget, cost_at_most, is_within, shortage
 from callsheet.tasks.campaign.report import say_elsewhere, sums_of
 from callsheet.tasks.campaign.stored_plans import plan_from, plan_with_prices
 from callsheet.tasks.campaign.values import Canary, Plan
 from callsheet.tasks.runtime.errors import NotApproved
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
+from callsheet.tasks.values.amounts import as_number, as_text, count
 from callsheet.tasks.values.briefs import HiddenRows
 from callsheet.tasks.values.edits import Edits
 
@@ -157,9 +157,9 @@ async def _within(plan: Plan, *, at_most: Decimal, by: str) -> Plan:
     """Return the rows that wait as approved; raise NotApproved for what was not agreed to."""
     await publish_plan(PAGE, plan)
     if not is_within(plan, at_most):
-        words = f"{in_credits(plan.total)} for {count(len(plan.spending), 'video')}, and "
-        words += f"{as_text(at_most)} at most: not approved; nothing was spent"
-        raise NotApproved(words)
+        videos = count(len(plan.spending), "video")
+        words = f"{cost_at_most(plan)} for {videos}, and {as_text(at_most)} at most: not approved"
+        raise NotApproved(f"{words}; nothing was spent")
     if plan.elsewhere:
         raise NotApproved(
             f"{' and '.join(say_elsewhere(plan))}: not approved; nothing was spent",

@@ -14,10 +14,10 @@ from callsheet.flows.interface import Credits, amount_of
 from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.approver import ApprovePlan
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.quotes import check_budget, is_within
+from callsheet.tasks.campaign.quotes import check_budget, cost_at_most, is_within
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.runtime.errors import SpendRefused
-from callsheet.tasks.values.amounts import count, in_credits
+from callsheet.tasks.values.amounts import count
 
 
 @callsheet_flow(
@@ -53,7 +53,7 @@ def within(at_most: Decimal | None) -> ApprovePlan:
         if not is_within(plan, at_most):
             videos = count(len(plan.spending), "more video")
             raise SpendRefused(
-                f"{in_credits(plan.total)} for {videos} are not approved; nothing was spent",
+                f"{cost_at_most(plan)} for {videos} are not approved; nothing was spent",
                 remedy="start the flow with `at_most` as high as that",
             )
         return plan.approved("approved by the flow's parameter")

@@ -266,9 +266,8 @@ async def quote_plan(board: Board, plan_id: str) -> None:
     crashpoint("board: the prices of a plan are known")
     credits = document["credits"]
     # The most that it may cost: an allowance covers new takes of failed rows and risen prices, too.
-    most = parse_credits(credits.get("most", credits["total"]))
-    assert most is not None
-    total = most * (1 + board.settings.quote_tolerance)
+    total = parse_credits(credits.get("most", credits["total"]))
+    assert total is not None
     ready = partial(finish_plan, plan_id=plan.id, campaign=document["campaign"], total=total)
     expires_at = board.clock() + board.settings.quote_age
     await board.write(ready, document=document, expires_at=expires_at)

@@ -78,6 +78,9 @@ def moved_since(
     if now.retry_failed > shown.retry_failed:
         then = shown.retry_failed
         moved.append(f"{now.retry_failed} new attempts of a failed row now, {then} then")
+    if now.tolerance > shown.tolerance:
+        rise, known = (f"{float(100 * plan.tolerance):g}%" for plan in (now, shown))
+        moved.append(f"after approval, prices may rise by {rise} now, by {known} then")
     left, gone_then = set(now.retiring), set(shown.retiring)
     gone = left - gone_then if now.needs_word or not costlier else set()
     if costlier:

@@ -207,6 +207,8 @@ class Plan:
     pace: Pace | None = None
     #: How many more takes it has approved of each row, for renders that fail at the service.
     retry_failed: int = 0
+    #: How far a price may rise after the approval, as a part of it.
+    tolerance: Decimal = Decimal(0)
     #: Who approved it, in words for the history of its rows.
     by: str = ""
     #: The stored plan that it is, where that was approved before the run; else the approval of its
@@ -276,9 +278,12 @@ class Plan:
 
     @property
     def most(self) -> Decimal:
-        """The total if every row used up the new takes that it is allowed: an edit gets none."""
+        """The total if every row used up the new takes that it is allowed (an edit gets none), and
+        every price rose as far as it may.
+        """
         edits = sum((e.priced or Decimal(0) for e in self.spending if e.edit_of), Decimal(0))
-        return self.total + (self.total - edits) * self.retry_failed
+        made = self.total + (self.total - edits) * self.retry_failed
+        return made * (1 + self.tolerance)
 
     @property
     def expected(self) -> Decimal | None:

@@ -178,9 +178,7 @@ async def keep_plan(
         waves=options.waves,
     )
     document = run_document(PricedPlan(sheet, plan, Match()))
-    # As of any plan on the board, an allowance covers risen prices, too.
-    most = plan.most * (1 + settings.quote_tolerance)
-    keep = partial(_keep, sheet=kept, terms=terms.kept(), document=document, plan=plan, most=most)
+    keep = partial(_keep, sheet=kept, terms=terms.kept(), document=document, plan=plan)
     return await ledger.write(keep, by=by, at=at)
 
 
@@ -191,7 +189,6 @@ def _keep(
     terms: dict[str, Any],
     document: dict[str, Any],
     plan: Plan,
-    most: Decimal,
     by: str,
     at: float,
 ) -> str:
@@ -203,7 +200,7 @@ def _keep(
     made = {"campaign": plan.campaign, "plan_id": uuid4().hex}
     keep_sheet(connection, sheet)
     ask_plan(connection, kind="run", terms=terms, by=by, at=at, sheet_id=sheet.id, **made)
-    finish_plan(connection, document=document, total=most, expires_at=at + WAITS, **made)
+    finish_plan(connection, document=document, total=plan.most, expires_at=at + WAITS, **made)
     words = "a later nightly run made a new plan"
     for other in before:
         void_plan(connection, other.id, old="ready", words=words, replaced_by=made["plan_id"])

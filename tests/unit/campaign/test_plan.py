@@ -243,6 +243,17 @@ def test_more_new_takes_of_failed_rows_are_approved_anew():
     assert (once.total, once.most) == (12, 24)
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/validity.py", "if now.tolerance > shown.tolerance:", "if False:"
+)
+def test_prices_that_may_rise_further_are_approved_anew():
+    some = replace(a_plan(line("a")), tolerance=Decimal("0.1"))
+    assert moved_since(some, replace(some, tolerance=Decimal("0.25")), costlier=True) == [
+        "after approval, prices may rise by 25% now, by 10% then"
+    ]
+    assert moved_since(some, a_plan(line("a")), costlier=True) == []
+
+
 @pytest.mark.parametrize(
     "text", ["", "[]", "not json", "\ufeff{", '{"format":1,"campaign":"x","rows":[]}',
              '{"format":1,"campaign":"x","rows":[],"digest":"x","live":NaN}',
@@ -309,9 +320,9 @@ def test_a_saved_plan_approves_the_rows_that_it_shows_to_leave(file: Path):
     assert read_plan(file).terms == {"sheet": "s.csv", "same_campaign": True}
 
 
-#: What nobody knows the price of is covered by no amount.
+#: What nobody knows the price of is covered by no amount, and prices may rise by a tenth.
 AMOUNTS = [
-    ([15, 15], 30, True), ([15, 15], 29, False), ([15, 15], None, False), ([15, None], 1000, False),
+    ([15, 15], 33, True), ([15, 15], 32, False), ([15, 15], None, False), ([15, None], 1000, False),
     ([None], 0, False), ([], 0, True), ([], None, False),
 ]  # fmt: skip
 
@@ -322,6 +333,7 @@ AMOUNTS = [
 @pytest.mark.parametrize(("prices", "at_most", "within"), AMOUNTS)
 def test_an_amount_covers_what_it_is_the_price_of(prices, at_most, within):
     plan = a_plan(*(line(str(n), price) for n, price in enumerate(prices)))
+    plan = replace(plan, tolerance=Decimal("0.1"))
     assert is_within(plan, None if at_most is None else Decimal(at_most)) is within
 
 

@@ -151,7 +151,7 @@ async def kept(ledger: Ledger, folder: Path, plan: Plan = PLAN, **how: Any) -> s
     sheet = parse_sheet(
         terms["content"], name="a.csv", options=SheetOptions(), folder=None, address="/in/a.csv"
     )
-    settings = load_settings(environ=terms.pop("environ", {}), folder=folder)
+    settings = load_settings(environ={}, folder=folder)
     return await keep_plan(ledger, settings, sheet, plan, options=options, **terms)
 
 
@@ -193,12 +193,9 @@ async def test_a_plan_stays_while_it_says_the_same(ledger: Ledger, tmp_path: Pat
 
 
 @pytest.mark.safeguard(
-    "tasks/nights/approval.py",
-    "most = plan.most * (1 + settings.quote_tolerance)",
-    "most = plan.most",
+    "tasks/campaign/values.py", "return made * (1 + self.tolerance)", "return made"
 )
 async def test_its_total_for_an_allowance_is_the_most_that_it_may_cost(ledger, tmp_path):
-    environ = {"CALLSHEET_QUOTE_TOLERANCE": "10%"}
-    await kept(ledger, tmp_path, replace(PLAN, retry_failed=1), environ=environ)
+    await kept(ledger, tmp_path, replace(PLAN, retry_failed=1, tolerance=Decimal("0.1")))
     (plan,) = await ledger.read(plans_of, campaign="spring", limit=9)
     assert plan.total == Decimal("26.4")
