@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.figures import NOT_MEASURED, SHARES, Figure
-from tests.bench.marked_page import put_between
 
 HEAD = ("what", "Callsheet", "other", "ratio", "spread", "target", "met", "rows x turns")
 SHARES_HEAD = ("where the time goes, one run under a sampler", "a row", "share")
@@ -129,6 +128,14 @@ def page_of(told: Mapping[str, Any], parts: Collection[str], *, notes: bool) -> 
     return f"{heading(told)}\n\n{markdown_tables(wanted, notes=notes)}\n"
 
 
+def _put_between(page: Path, made: str) -> None:
+    """Replace what a page has between its two marks."""
+    before, _, rest = page.read_text().partition(BEGIN)
+    _, found, after = rest.partition(END)
+    assert found, f"{page} has no place between {BEGIN} and {END}"
+    page.write_text(f"{before}{BEGIN}\n{made}{END}{after}")
+
+
 def main() -> None:
     """Print the page, or put it into another."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.table", description=__doc__)
@@ -139,7 +146,7 @@ def main() -> None:
     args = parser.parse_args()
     made = page_of(json.loads(args.file.read_text()), args.parts, notes=not args.without_notes)
     if args.into:
-        put_between(args.into, BEGIN, END, made)
+        _put_between(args.into, made)
     else:
         print(made, end="")
 
