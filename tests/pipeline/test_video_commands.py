@@ -48,10 +48,13 @@ def test_the_same_command_typed_twice_pays_once(desk: Desk, service: Sandbox, na
         for more in (("--set", 'language="en"'), ("--another", "2"))
     ]
     shown = typed(desk, "show", first.json["video_id"], "--wait").json
+    read = desk.call("video", "show", first.json["video_id"]).out
     assert (first.status, first.json["quoted"]) == (0, PRICE), first.err
     assert f"{PRICE} credits" in first.err
     assert (same.json["video_id"], same.json["key"]) == (first.json["video_id"], first.json["key"])
     assert (shown["charged"], shown["ready"]) == (PRICE, True)
+    assert "completed, 45 credits charged so far" in read
+    assert "tool: product-launch\n" in read
     assert len({call.json["key"] for call in (first, *others)}) == 3
     assert service.charged([first.json["key"]]) == {first.json["key"]: 1}
 
