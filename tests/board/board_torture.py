@@ -13,12 +13,13 @@ import pytest
 from playwright.async_api import Browser, FilePayload, expect
 
 from tests.board.conftest import OpenBoard
-from tests.board.kills import Kill, kill_board, kill_run
+from tests.board.kills import kill_board, kill_run
 from tests.board.test_killed import name, service
 from tests.board.test_screens_in_a_browser import look_through
 from tests.board.test_videos_by_keyboard import decide_by_keyboard
 from tests.launcher import Process
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+from tests.torture.sweep import Kill
 
 __all__ = ["name", "service"]
 

@@ -1,24 +1,16 @@
 """Kills of the board, and of the runs that it starts: one run, one charge a row, every video there.
 
-    python -m tests.board.kills [--every N]    every visit of a crash point of a run, of a retake's
-                                               run and of a board, or one in N
-
 What is killed is a real process, at a named point (`tasks.runtime.crash_points`); the checker reads
 the service's own charge log first, and only then what the ledger says."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
-import random
-import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +25,9 @@ from callsheet.tasks.ledger.values import rows_of, takes_of
 from tests.board.conftest import OpenBoard, board_at
 from tests.board.stage import API, approved, ended, plan_for, priced
 from tests.launcher import IMPORTS
-from tests.programs import ROOT, Desk, Sandbox, sandbox, simple_sheet
-from tests.torture.hook import Hook, Visit, visits
+from tests.programs import ROOT, Desk, Sandbox, simple_sheet
+from tests.torture.hook import visits
+from tests.torture.sweep import Kill, Trial
 
 ROWS = 3
 #: Put on the path of a run's process, it arms that, once.
@@ -49,14 +42,6 @@ if order and "callsheet.deployments.board.run_process" in sys.orig_argv:
 """
 
 
-@dataclass(frozen=True)
-class Kill:
-    """Where a process is killed: at the nth visit of a point. None: nowhere, visits are listed."""
-
-    point: str | None
-    nth: int = 1
-
-
 @contextmanager
 def arming(folder: Path, kill: Kill) -> Iterator[Path]:
     """Have the first process of a run that is started from here killed; yield its trace."""
@@ -64,7 +49,7 @@ def arming(folder: Path, kill: Kill) -> Iterator[Path]:
     where.mkdir()
     (where / "sitecustomize.py").write_text(ARMING)
     trace = where / "trace"
-    order = Hook(trace, kill.point, kill.nth).as_json()
+    order = kill.hook(trace)
     before = {name: os.environ.get(name) for name in ("PYTHONPATH", "KILL_ORDER")}
     os.environ.update(PYTHONPATH=f"{where}{os.pathsep}{IMPORTS}", KILL_ORDER=json.dumps(order))
     try:
@@ -76,12 +61,9 @@ def arming(folder: Path, kill: Kill) -> Iterator[Path]:
                 os.environ[name] = value
 
 
-@dataclass(frozen=True)
-class Trial:
-    """What became of one kill: the visits of the process, and what is wrong, in a sentence each."""
-
-    visits: Sequence[Visit]
-    findings: Sequence[str]
+def sheet_of(name: str) -> str:
+    """Return a sheet whose videos no other trial of the same service has."""
+    return simple_sheet(ROWS).replace("Kettle", name)
 
 
 async def kill_run(
@@ -89,7 +71,7 @@ async def kill_run(
 ) -> Trial:
     """Kill the process of a run, or of other takes; the open board has it carried to its end."""
     async with board_at(folder, environ=service.environ) as board:
-        plan = await plan_for(board.admin, f"{name}.csv", simple_sheet(ROWS))
+        plan = await plan_for(board.admin, f"{name}.csv", sheet_of(name))
         if retake:
             await ended(board.admin, await approved(board.admin, plan))
             asked = {"select": "state:delivered", "because": "another look"}
@@ -107,11 +89,11 @@ async def kill_board(folder: Path, service: Sandbox, name: str, kill: Kill) -> T
     """Kill the board while a plan is priced, approved or started; another one is opened then."""
     desk = Desk(folder, service.environ)
     trace = folder / "trace"
-    order = Hook(trace, kill.point, kill.nth).as_json()
+    order = kill.hook(trace)
     # It may be gone at any moment, also before it says that it is ready.
     with suppress(httpx.HTTPError, json.JSONDecodeError):
         async with _open(desk, order) as who:
-            plan = await plan_for(who, f"{name}.csv", simple_sheet(ROWS))
+            plan = await plan_for(who, f"{name}.csv", sheet_of(name))
             await ended(who, await approved(who, plan))
     address = f"sqlite:///{folder / '.callsheet' / 'ledger.db'}"
     async with _open(desk, None) as who:
@@ -143,7 +125,7 @@ async def _plan(who: httpx.AsyncClient, address: str, name: str) -> dict[str, An
         known = await ledger.read(plans_of, campaign=name, limit=9)
     if known:
         return await priced(who, known[0].id)
-    return await plan_for(who, f"{name}.csv", simple_sheet(ROWS))
+    return await plan_for(who, f"{name}.csv", sheet_of(name))
 
 
 async def findings(ledger: str, service: Sandbox, name: str, *, takes: int) -> list[str]:
@@ -174,50 +156,3 @@ def _end(over: dict[str, Any], board: OpenBoard, run: str) -> list[str]:
         return []
     log = log_of(board.board, run).read_text()
     return [f"the run ended with {over['exit']}: {over['words']}\n{log}"]
-
-
-#: What is killed, and how many visits of its points there are when nothing is.
-KINDS = {"run": kill_run, "retake": partial(kill_run, retake=True), "board": kill_board}
-
-
-async def _sweep(kind: str, service: Sandbox, *, every: int) -> int:
-    """Kill at every nth visit; say what is wrong; return how many trials were."""
-    numbers = iter(range(10**6))
-
-    async def attempt(kill: Kill) -> Trial:
-        name = f"{kind}-{next(numbers)}"
-        with tempfile.TemporaryDirectory() as folder:
-            return await KINDS[kind](Path(folder), service, name, kill)
-
-    reference = await attempt(Kill(None))
-    counts: Counter[str] = Counter()
-    kills = []
-    for visit in reference.visits:
-        counts[visit.point] += 1
-        kills.append(Kill(visit.point, counts[visit.point]))
-    broken = [*reference.findings]
-    tried = kills[random.randrange(every) :: every] if every > 1 else kills
-    for kill in tried:
-        trial = await attempt(kill)
-        broken += trial.findings
-        for finding in trial.findings:
-            print(f"{kind}, visit {kill.nth} of {kill.point}: {finding}")
-    print(f"{kind}: {len(kills)} visits, {len(tried)} killed, {len(broken)} findings")
-    return len(broken)
-
-
-def main() -> int:
-    """Sweep; return how many findings there are."""
-    parser = argparse.ArgumentParser(prog="python -m tests.board.kills")
-    parser.add_argument("--every", type=int, default=1)
-    parser.add_argument("--only", choices=[*KINDS], action="append")
-    said = parser.parse_args()
-    options = ("--credits", "100000000", "--time-scale", "600")
-    with tempfile.TemporaryDirectory() as state, sandbox(Path(state), *options) as service:
-        return sum(
-            asyncio.run(_sweep(kind, service, every=said.every)) for kind in said.only or KINDS
-        )
-
-
-if __name__ == "__main__":
-    raise SystemExit(bool(main()))

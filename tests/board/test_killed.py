@@ -1,4 +1,4 @@
-"""Kills at named points, a few of them; `python -m tests.board.kills` tries every one."""
+"""Kills at named points, a few of them; `python -m tests.torture --only beside` tries more."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.board.kills import Kill, kill_board, kill_run
+from tests.board.kills import kill_board, kill_run
 from tests.fixtures import sandbox_fixture
 from tests.programs import Sandbox
+from tests.torture.sweep import Kill
 
 service = sandbox_fixture("--credits", "1000000", "--time-scale", "600")
 

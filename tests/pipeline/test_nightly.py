@@ -51,6 +51,7 @@ from tests.pipeline.nights import (
 )
 from tests.programs import Desk, Sandbox, simple_sheet
 from tests.stores import S3Server, moto_s3
+from tests.torture.sweep import Kill
 from tests.web import watcher
 
 __all__ = ["left", "nights", "slow"]
@@ -439,7 +440,7 @@ def test_a_bad_row_is_named_with_its_reason_and_what_helps(
 def test_a_night_that_is_killed_is_taken_up_within_the_same_limit(
     tmp_path: Path, studio: Sandbox, name: str, point: str
 ) -> None:
-    trial = sweep_killed(tmp_path, studio, name, point)
+    trial = sweep_killed(tmp_path, studio, name, Kill(point))
     assert trial.killed
     assert trial.findings == []
 
@@ -460,7 +461,7 @@ POINTS = (
 def test_a_night_on_postgres_that_is_killed_is_taken_up_within_the_same_limit(
     tmp_path: Path, studio: Sandbox, name: str, postgres: PostgresServer, point: str
 ) -> None:
-    trial = sweep_killed(tmp_path, studio, name, point, ledger=postgres.new_database())
+    trial = sweep_killed(tmp_path, studio, name, Kill(point), ledger=postgres.new_database())
     assert (trial.killed, trial.findings) == (True, [])
 
 

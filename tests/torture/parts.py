@@ -5,6 +5,7 @@ A part is a function of `Options`. To add one, write it in a file of its own and
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from tests.torture.restores import (
 )
 from tests.torture.result import Result, Violation
 from tests.torture.suites import run_tests, slow_files
+from tests.torture.sweep import Attempt, sweep
 from tests.torture.verbs import DISTRIBUTED, EDITED_BY_WORKERS
 
 #: Stories that the model tells, and times that two processes are killed together.
@@ -168,6 +170,21 @@ def board(options: Options) -> Iterator[Result]:
     yield Result("the board, slow tests", counts, found.failed, found.seconds)
 
 
+def beside(options: Options) -> Iterator[Result]:
+    """Kill what is at work beside a sheet's run, at one in ten visits: the board, a night."""
+    from tests.board.kills import kill_board, kill_run
+    from tests.pipeline.night_kills import sweep_killed
+
+    kinds: Mapping[str, Attempt] = {
+        "board-run": lambda *given: asyncio.run(kill_run(*given)),
+        "board-retake": lambda *given: asyncio.run(kill_run(*given, retake=True)),
+        "board": lambda *given: asyncio.run(kill_board(*given)),
+        "night": sweep_killed,
+    }
+    for kind, attempt in kinds.items():
+        yield sweep(kind, attempt, every=10 * options.every, seed=options.seed)
+
+
 def model(options: Options) -> Iterator[Result]:
     """Stories told by chance, against the program with virtual time."""
     from tests.model.torture import run
@@ -241,6 +258,7 @@ PARTS: Mapping[str, Part] = {
     "pipeline": pipeline,
     "slow": slow,
     "board": board,
+    "beside": beside,
     "model": model,
     "mutations": mutations,
     "mutants": random_mutants,

@@ -27,9 +27,7 @@ def named() -> Counter[str]:
 
 def visited_alone() -> set[str]:
     """Return the points that tests come by which have them as a mark, and no campaign does.
-
-    Of the board's some are tried beside it, all by `python -m tests.board.kills`; those of a night
-    by `python -m tests.pipeline.night_kills`.
+    All of the board and of a night are tried by `python -m tests.torture --only beside`.
     """
     return {point for _, points in marked("crashpoint") for point in points}
 
