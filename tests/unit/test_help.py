@@ -70,7 +70,6 @@ def test_the_first_help_has_the_main_job_and_all_the_rest_by_group(desk):
     first, whole = desk.call("--help").out, desk.call("help", "all").out
 
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
-    assert len(MAIN) == 10
     assert [name for name in COMMANDS if f"\n    {name} " in first] == [
         name for name in COMMANDS if name in MAIN
     ]
