@@ -146,7 +146,7 @@ def execute(words: Sequence[str]) -> int:
         args = parse(words)
         _check_texts(words)
         args.profile = args.profile or named_profile(os.environ)
-        suggest_for(args.profile)
+        suggest_for(args.profile, sandbox=getattr(args, "sandbox", False))
         # The servers that a command brings along inherit it.
         raise_file_limit()
         with lasting():

@@ -264,10 +264,9 @@ async def _tell_what_is_left(run: Run, outcome: RunOutcome) -> None:
     if not waiting:
         return
     if await run.at.ledger.read(waiting_rows, campaign=run.campaign):
-        service = ["--sandbox"] if run.options.sandbox else []
         say(
             "rows wait for the first videos: if these are good, "
-            f"`{suggest('approve', name, '--run', *service)}` keeps them and makes the next"
+            f"`{suggest('approve', name, '--run')}` keeps them and makes the next"
         )
     for words in await run.at.ledger.read(say_waiting, campaign=run.campaign):
         say(words)

@@ -20,6 +20,7 @@ import pytest
 from callsheet.deployments.arguments.first_commands import SETUP
 from callsheet.deployments.parser import START, build_parser
 from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.suggest import TOLD_SANDBOX
 from tests.repository import PROGRAM, files_in
 
 pytestmark = pytest.mark.merge
@@ -75,6 +76,15 @@ def verbs(parser: ArgumentParser) -> Iterator[tuple[str, ArgumentParser]]:
     for action in parser._actions:
         if isinstance(action, _SubParsersAction):
             yield from action.choices.items()
+
+
+def test_every_command_that_takes_the_sandbox_is_told_of_it() -> None:
+    takes = {
+        name.partition(" ")[0]
+        for name, parser in commands().items()
+        if "--sandbox" in parser._option_string_actions
+    }
+    assert takes == TOLD_SANDBOX
 
 
 @cache

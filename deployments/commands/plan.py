@@ -131,9 +131,8 @@ def _command(args: Namespace) -> str:
     """Return the command that runs a saved plan: it knows its sheet, unless that is no address."""
     sheet = unsigned(args.sheet)
     named = [] if sheet == args.sheet != "-" else [sheet]
-    trial = ["--sandbox"] if args.sandbox else []
-    trial += ["--time-scale", args.time_scale] if args.time_scale else []
-    return suggest("run", *named, "--plan", args.output, *trial)
+    scale = ["--time-scale", args.time_scale] if args.time_scale else []
+    return suggest("run", *named, "--plan", args.output, *scale)
 
 
 # `callsheet show-plan`: a plan that was saved, and whether it still holds.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
@@ -71,8 +71,7 @@ async def perform(at: Session, operation: Operation[Any]) -> Document:
     changed = sorted(body) if operation.method == "PATCH" else []
     if operation.says:
         words = {"id": plain(named), "changed": plain(", ".join(changed))}
-        generate = suggest("video generate", str(plain(named)))
-        at.console.print(operation.says.format(**words, generate=generate))
+        at.console.print(operation.says.format(**words, again=_made_again(named, changed)))
     document: Document = {} if named is None else {f"{operation.about}_id": named}
     if operation.answer:
         document[operation.answer] = document_of(answer)
@@ -80,6 +79,14 @@ async def perform(at: Session, operation: Operation[Any]) -> Document:
         document |= document_of(answer) or {"status": None, "raw": None}
     _show(at, operation, answer)
     return {**document, "changed": changed} if changed else document
+
+
+def _made_again(video_id: str | None, changed: Collection[str]) -> str:
+    """Return the command after which a video shows an edit: only another content is made anew."""
+    named = str(plain(video_id))
+    if {"script", "topic"}.isdisjoint(changed):
+        return suggest("video render", named)
+    return suggest("video generate", named)
 
 
 async def voice(at: Session) -> Document:

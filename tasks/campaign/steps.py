@@ -165,7 +165,6 @@ async def _check_reading(run: Run, sheet: Sheet, plan: Plan) -> None:
         if await run.approver.accepts_reading(words):
             continue
         given = [word for one in run.options.map or () for word in ("--map", one)]
-        given += ["--sandbox"] * run.options.sandbox
         look = suggest("plan", sheet.address, *given, "-o", "plan.html")
         raise SpendRefused(
             f"{words}; nothing was changed, nothing was spent",

@@ -13,17 +13,24 @@ from typing import Literal
 #: The options that every command needs here; of the process, since its threads suggest as well.
 _always: list[str] = []
 
+#: Whether the local sandbox is what makes videos here, and the commands that are told so.
+_sandbox: list[bool] = [False]
+TOLD_SANDBOX = frozenset((
+    "adopt", "approve", "board", "cancel", "costs", "init", "mcp", "nightly", "plan", "prune",
+    "reconcile", "resolve", "retake", "run", "tools", "up", "verify", "video",
+))  # fmt: skip
 
 #: Who reads: a person at a command, once one was typed in this process, or on Prefect's page.
 _reader: list[Literal["command", "flow"]] = ["command"]
 
 
-def suggest_for(profile: str | None, *, flow: bool = False) -> None:
-    """Have every suggestion from now on name the profile that its reader works with.
+def suggest_for(profile: str | None, *, sandbox: bool = False, flow: bool = False) -> None:
+    """Have every suggestion from now on name the profile, or `sandbox`, that its reader works with.
 
     For a `flow` that Prefect runs, what is to be added is a parameter and no option.
     """
     _always[:] = [] if profile is None else ["--profile", profile]
+    _sandbox[0] = sandbox
     _reader[0] = "flow" if flow else "command"
 
 
@@ -54,7 +61,9 @@ def suggest(command: str, *words: str) -> str:
     `command` may hold the verb too ("video show"). A word that begins with a dash is an option
     where it is written here, and a value where it comes from a campaign or a sheet.
     """
-    more = [] if "--profile" in words else _always
+    more = [] if "--profile" in words else [*_always]
+    if _sandbox[0] and command.partition(" ")[0] in TOLD_SANDBOX and "--sandbox" not in words:
+        more.append("--sandbox")
     return " ".join(("callsheet", command, *map(shlex.quote, (*words, *more))))
 
 

@@ -196,7 +196,7 @@ TEMPLATES = Operation("templates", "GET", "/templates", "read", R, answers.entri
 EDIT = Operation("edit", "PATCH", "/videos/{id}", "write", G, Video.glimpse,
     "change title, topic, script or caption settings",
     _of_row("create", "title", "topic", "script", script="--script FILE|-"), conflict=_BUSY,
-    says="{id}: changed {changed}; the video stays as it is until `{generate}`")
+    says="{id}: changed {changed}; the video stays as it is until `{again}`")
 DELETE = Operation("delete", "DELETE", "/videos/{id}", "write", G, answers.done,
     "delete a video and its files", asks="Delete {id} and its files?", says="{id}: deleted",
     answer="deleted", conflict=_BUSY)

@@ -7,6 +7,7 @@ The service that is configured is a sandbox too, but to Callsheet it is one like
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,14 @@ def at_home(tmp_path: Path) -> Desk:
 
 def trial(at_home: Desk, *words: str) -> Finished:
     return at_home.run(*words, "--sandbox", "--time-scale", "200")
+
+
+def test_what_is_suggested_in_a_trial_can_be_typed(at_home: Desk) -> None:
+    brief = ("--tool", "explainer", "--topic", "Tea", "--duration", "5")
+    made = at_home.call("video", "create", *brief, "--yes", "--sandbox", "--json")
+    shown = at_home.call("video", "show", made.json["video_id"], "--wait", "--sandbox")
+    (fetch,) = re.findall(r"`callsheet (video download .*?)`", shown.out)
+    assert (shown.status, at_home.call(*fetch.split()).status) == (0, 0)
 
 
 def folder_of(desk: Desk, campaign: str) -> str:

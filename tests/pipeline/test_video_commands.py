@@ -224,8 +224,12 @@ def test_a_video_that_is_not_there_yet(desk: Desk, faulty: Sandbox, name: str) -
 
 
 def test_a_video_is_changed_and_made_again(desk: Desk, video: str) -> None:
+    topic = typed(desk, "edit", video, "--topic", "Tea")
     edited = typed(desk, "edit", video, "--title", "New [b]title[/b]")
     assert edited.json["changed"] == ["title"]
+    # Another topic is another video, another title the same one, exported again.
+    assert f"until `callsheet video generate {video}`" in topic.err
+    assert f"until `callsheet video render {video}`" in edited.err
     for verb, *words in (
         ("scene", "1", "--narration", "New words."),
         ("voice", "--voice-id", "anna"),
