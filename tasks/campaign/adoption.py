@@ -52,8 +52,12 @@ Outcome = FoundVideo | str
 
 
 def needs_search(plan: Plan) -> bool:
-    """Return whether the service must be asked for videos that rows take over."""
-    return bool(plan.adopting) or (plan.adopt and bool(_searched(plan)))
+    """Return whether the service must be asked for videos that rows take over.
+
+    A plan that takes over videos alone has every row that it would make looked for, or left out.
+    """
+    makes = any(_is_made(line) for line in plan.lines) or bool(_searched(plan))
+    return bool(plan.adopting) or (plan.adopt and makes)
 
 
 async def with_videos(
@@ -107,10 +111,15 @@ def _is_made(line: PlanLine) -> bool:
 
 
 def _searched(plan: Plan) -> Collection[str]:
-    """Return the rows that a run would make, or that another ledger may have paid for."""
+    """Return the rows that a run would make now, or later for the first time, or that another
+    ledger may have paid for.
+    """
     refused = {one.row for one in plan.refused}
-    lines = (line for line in plan.lines if line.action == "make" or line.row in refused)
-    return {line.row for line in lines}
+    return {line.row for line in plan.lines if _is_without_video(line) or line.row in refused}
+
+
+def _is_without_video(line: PlanLine) -> bool:
+    return line.action == "make" or (line.action == "wait" and not line.charged)
 
 
 async def _named(
@@ -264,7 +273,7 @@ def as_found(shown: Plan, plan: Plan) -> Plan:
 
     def put_in(line: PlanLine) -> PlanLine:
         then = known.get(line.row)
-        if then is None or line.action not in ("make", "adopt", "person"):
+        if then is None or line.action not in ("make", "wait", "adopt", "person"):
             return line
         # Until the cell of a video that cannot be taken over is corrected, its row is on hold.
         state = then.state if then.action == "person" else line.state

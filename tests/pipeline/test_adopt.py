@@ -83,6 +83,46 @@ def test_what_is_certain_is_taken_over_and_the_rest_is_listed(
     assert rest.json["credits"]["charged"] == 4 * 15
 
 
+@pytest.mark.safeguard(
+    "tasks/campaign/adoption.py",
+    "plan.adopt and makes",
+    "plan.adopt and bool(_searched(plan))",
+)
+def test_taking_over_pays_for_nothing_where_all_rows_have_a_video(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2, title=f"Own {name}"))
+    assert desk.run(sheet).status == 0
+    desk.sheet(sheet, simple_sheet(2, title=f"Own {name}").replace("Kettle 1", "Teapot"))
+    bought = len(studio.bought())
+
+    for yes in ((), ("--yes",)):
+        ended = desk.call("adopt", sheet, "--json", *yes)
+        assert (ended.status, ended.json["adopted"]) == (0, []), ended.err
+        assert "1 row without a video to take over (r001)" in ended.json["notes"][0]
+
+    assert len(studio.bought()) == bought
+    assert desk.call("plan", sheet, "--json").json["credits"]["total"] == 15
+
+
+@pytest.mark.parametrize("waits", ["waves: [25%]", "defaults: {deliver_after: 2090-01-01}"])
+def test_rows_that_wait_take_their_videos_over(
+    desk: Desk, studio: Sandbox, name: str, waits: str
+) -> None:
+    before = {f"r{n}": made(studio, f"Wait {n} {name}") for n in range(1, 5)}
+    rows = "".join(
+        f"- {{id: {row}, tool: product-launch, fields: {{product: Kettle}}, duration_seconds: 5,"
+        f" title: Wait {row[1:]} {name}, aspect_ratio: '9:16'}}\n"
+        for row in before
+    )
+    sheet = desk.sheet(f"{name}.yaml", f"{waits}\nrows:\n{rows}")
+
+    ended, adopted = adopt(desk, sheet)
+
+    assert adopted == {row: (video, "title") for row, video in before.items()}, ended.err
+    assert set(desk.states(name).values()) == {"delivered"}
+
+
 def test_a_run_takes_over_the_videos_that_its_sheet_names(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
