@@ -30,6 +30,7 @@ from callsheet.deployments.terminal import (
     user_name,
 )
 from callsheet.flows.executor import run_sheet
+from callsheet.tasks.aftercare.explain import run_line
 from callsheet.tasks.aftercare.first_videos import say_waiting
 from callsheet.tasks.aftercare.waiting import waiting_rows
 from callsheet.tasks.campaign.approver import Approver
@@ -41,6 +42,7 @@ from callsheet.tasks.campaign.steps import say_hidden
 from callsheet.tasks.campaign.validity import check_not_taken_back, check_valid
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import released, waiting_lines
+from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.values import NEEDS_PERSON
 from callsheet.tasks.runtime.errors import ConfigurationError, MovedOn, SheetError, SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
@@ -198,25 +200,35 @@ async def _approval(args: Namespace, tolerance: Decimal, plan: Plan) -> str:
 
 
 async def _check_sheet_unchanged(address: str, plan: Plan) -> None:
-    """Raise MovedOn for a file that is not the sheet of the plan any more.
+    """Raise MovedOn for a file that is not the sheet of the plan any more."""
+    if changed := await _what_became_of(address, plan.sheet_digest):
+        raise MovedOn(
+            f"{address} {changed} since its plan was made; nothing was approved, nothing was spent",
+            remedy="run the same command again and check the new plan",
+        )
+
+
+async def _what_became_of(address: str, digest: str | None) -> str | None:
+    """Say how a file is not the sheet of this digest any more; None where it is.
 
     What can be read once, such as a pipe, and what has to be downloaded is what was read.
     """
     path = Path(address).expanduser()
     if address == "-" or "://" in address or (path.exists() and not path.is_file()):
-        return
+        return None
     try:
         found = await fetch(address)
     except SheetError:
-        changed = "is not there any more"
-    else:
-        if hashlib.sha256(found.content).hexdigest() == plan.sheet_digest:
-            return
-        changed = "was changed"
-    raise MovedOn(
-        f"{address} {changed} since its plan was made; nothing was approved, nothing was spent",
-        remedy="run the same command again and check the new plan",
-    )
+        return "is not there any more"
+    return "was changed" if hashlib.sha256(found.content).hexdigest() != digest else None
+
+
+async def say_if_edited(campaign: Campaign, console: Console) -> None:
+    """Say that a sheet was edited since its last run, where rows are made without it."""
+    sheet = campaign.sheet or "-"
+    if await _what_became_of(sheet, campaign.sheet_digest) == "was changed":
+        words = f"{sheet} was edited since its last run, and these rows are made as they were then"
+        console.print(plain(f"{words}: `{run_line(campaign)}` shows what changed, and its price"))
 
 
 def _later(plan: Plan) -> str:

@@ -14,7 +14,7 @@ from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.tables import show_plan
 from callsheet.deployments.terminal import consent, console_for, plain, print_json
-from callsheet.deployments.terminal_run import rows_shown, show_outcome
+from callsheet.deployments.terminal_run import rows_shown, say_if_edited, show_outcome
 from callsheet.flows.perform import perform
 from callsheet.tasks.aftercare.explain import run_line
 from callsheet.tasks.aftercare.first_videos import say_waiting
@@ -24,6 +24,7 @@ from callsheet.tasks.campaign.quotes import check_budget
 from callsheet.tasks.campaign.report import exit_status, say_elsewhere
 from callsheet.tasks.campaign.values import PAID, Plan
 from callsheet.tasks.campaign.waits import first_videos
+from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.values.amounts import count, in_credits
 
 
@@ -42,7 +43,8 @@ async def _main(args: Namespace) -> dict[str, Any]:
         campaign = await at.campaign(args.campaign)
     given = {"campaign": campaign.name, "budget": budget_of(args), "max_wait": args.max_wait}
     ask = RunOptions.of(given, sheet=campaign.sheet or "", sandbox=settings.sandbox)
-    approve, watch = partial(_approve, args, console), partial(rows_shown, console=console)
+    approve = partial(_approve, args, campaign, console)
+    watch = partial(rows_shown, console=console)
     done = await perform(WAITING_AND_REST, ask, settings, approve, watch=watch, make=args.run)
     names = done.plan.named(*PAID)
     status = done.exit_status
@@ -64,10 +66,11 @@ async def _main(args: Namespace) -> dict[str, Any]:
     return {**told, **(done.outcome.as_json() if done.outcome else {}), "exit": status}
 
 
-async def _approve(args: Namespace, console: Console, plan: Plan) -> Plan:
+async def _approve(args: Namespace, campaign: Campaign, console: Console, plan: Plan) -> Plan:
     """Show the rows that wait and ask; return them as approved. Raise SpendRefused for a no."""
     lines = [line for line in plan.lines if line.action != "fetch"]
     show_plan(replace(plan, lines=tuple(lines)), console)
+    await say_if_edited(campaign, console)
     check_budget(plan)
     first = first_videos(line.why for line in plan.spending if line.state == "held")
     kept = f", and keep {first}" if first else ""

@@ -19,7 +19,7 @@ from callsheet.deployments.terminal import (
     state_text,
     table,
 )
-from callsheet.deployments.terminal_run import rows_shown, show_outcome
+from callsheet.deployments.terminal_run import rows_shown, say_if_edited, show_outcome
 from callsheet.flows.perform import Performed, perform
 from callsheet.tasks.aftercare.explain import run_line, service_of
 from callsheet.tasks.aftercare.retake import RETAKE
@@ -60,7 +60,8 @@ async def _main(args: Namespace) -> dict[str, Any]:
     given = {"campaign": campaign.name, "rows": tuple(named) or None, "budget": budget_of(args)}
     sheet, sandbox = campaign.sheet or "", settings.sandbox
     ask = RunOptions.of({**vars(args), **given}, sheet=sheet, sandbox=sandbox)
-    approve, watch = partial(_approve, args, console), partial(rows_shown, console=console)
+    approve = partial(_approve, args, campaign, console)
+    watch = partial(rows_shown, console=console)
     with telling_where(args):
         done = await perform(RETAKE, ask, settings, approve, watch=watch, make=args.run)
     _last_word(campaign, done, console, made=args.run)
@@ -75,7 +76,7 @@ def _other_service(campaign: Campaign) -> BadInput:
                     remedy=f"{add}, and run the same command again")  # fmt: skip
 
 
-async def _approve(args: Namespace, console: Console, plan: Plan) -> Plan:
+async def _approve(args: Namespace, campaign: Campaign, console: Console, plan: Plan) -> Plan:
     """Show a plan and ask; return it as approved. Raise SpendRefused for a no."""
     price = plan.credit_price
     _show(plan, console)
@@ -87,6 +88,7 @@ async def _approve(args: Namespace, console: Console, plan: Plan) -> Plan:
     when = "made now" if args.run else "made by the next run"
     console.print(f"{videos} for {total}, {when}")
     console.print(SAME_BRIEF)
+    await say_if_edited(campaign, console)
     question = f"Spend {total} on {videos}, {when}?"
     if not args.run:
         question = f"Approve {videos} for {total}, {when}?"

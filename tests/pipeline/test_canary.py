@@ -129,6 +129,22 @@ def test_what_waits_is_approved_without_its_sheet(desk: Desk, name: str) -> None
     assert (nothing.status, nothing.json["approved"]) == (0, [])
 
 
+def test_a_sheet_that_was_edited_is_named_before_rows_are_made_without_it(
+    desk: Desk, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+    desk.run(sheet, "--canary")
+    commands = (("approve", name), ("retake", name, "r001"))
+    before = [desk.call(*words) for words in commands]
+    desk.sheet(sheet, simple_sheet(2).replace("Kettle 2", "Teapot"))
+
+    for ended in (desk.call(*words) for words in commands):
+        assert f"{sheet} was edited since its last run" in ended.out, ended.out
+        assert f"`callsheet run {sheet}` shows what changed" in ended.out
+
+    assert not any("was edited" in ended.out + ended.err for ended in before)
+
+
 @pytest.mark.safeguard("tasks/campaign/steps.py", "whole = released(plan) if", "whole = plan if")
 def test_the_checks_let_the_others_go_on_the_same_approval(
     desk: Desk, real: Sandbox, name: str
