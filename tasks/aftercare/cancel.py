@@ -260,7 +260,7 @@ def _ending(line: PlanLine, now: CampaignRow) -> Ending:
 def _words(old: State, new: CampaignRow) -> str:
     if new.state == "cancelled" and old != "cancelled":
         return new.reason or "cancelled"
-    if new.state == "delivered" and old not in ("delivered", "planned", "approved"):
+    if new.state == "delivered" and old not in {"delivered", "held", *NOT_BEGUN}:
         return "its video was already made: delivered instead"
     if new.state == "delivered" and old != "delivered":
         return "the retake was cancelled: delivered as before"

@@ -57,9 +57,10 @@ def ask_to_cancel(
         note_campaign(connection, campaign.id, "cancel", "the whole campaign", at=at)
     found = [row for row in rows_of(connection, campaign.id) if only is None or row.row in only]
     for row in found:
-        if row.state in NOT_BEGUN and _has_video(row):
+        waits = row.state in NOT_BEGUN or (row.state == "held" and not is_paid(row))
+        if waits and _has_video(row):
             _put_back(connection, row, at)
-        elif row.state in NOT_BEGUN or (row.state == "held" and not is_paid(row)):
+        elif waits:
             retake = suggest("retake", row.campaign, row.row, "--run")
             reason = f"cancelled by a person before it began: `{retake}` has it made after all"
             move(connection, row, "cancelled", at=at, reason=reason)

@@ -143,6 +143,19 @@ def test_a_stalled_take_stays_booked_and_an_unwanted_retake_is_taken_back(
     assert desk.run(sheet).json["rows"] == {"total": 1, "delivered": 1}
 
 
+def test_a_retake_that_is_on_hold_is_taken_back_too(desk: Desk, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+    assert desk.run(sheet).status == 0
+    desk.environ["CALLSHEET_MONTH_BUDGET"] = "20"
+    held = retake(desk, name, "r001", "--run")
+    assert (held.status, desk.states(name)) == (3, {"r001": "held"}), held.err
+
+    back = desk.call("cancel", name, "r001", "--yes")
+
+    assert "the retake was cancelled: delivered as before" in back.out
+    assert desk.run(sheet).json["rows"] == {"total": 1, "delivered": 1}
+
+
 @pytest.mark.safeguard("flows/perform.py", "first = make and plan_id is None", "first = make")
 async def test_a_retake_leaves_rows_that_are_under_way(
     desk: Desk, studio: Sandbox, name: str
