@@ -130,11 +130,13 @@ class PlanLine(NamedTuple):
             return self.why
         if self.edit_of is None:
             return "; ".join(filter(None, (self.why, usually))) or None
+        # A row that is approved without its sheet does not say what of its video has changed.
+        what = self.why or f"edits its {self.edit_of}"
         if self.priced is None:
-            return f"{self.why}; not quoted" + (f": {usually}" if usually else "")
+            return f"{what}; not quoted" + (f": {usually}" if usually else "")
         limit = "the price of a new video" if self.max_credits is None else "its max_credits"
         reserved = f"{in_credits(self.priced)} reserved, {limit}; it may cost more"
-        return f"{self.why}; not quoted: {'; '.join(filter(None, (usually, reserved)))}"
+        return f"{what}; not quoted: {'; '.join(filter(None, (usually, reserved)))}"
 
     @property
     def on_hold(self) -> bool:
