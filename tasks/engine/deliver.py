@@ -22,7 +22,7 @@ from callsheet.tasks.ledger.deliveries import (
     StoredPicture,
     VideoFindings,
     find_take_video,
-    is_of_another,
+    is_of_earlier,
 )
 from callsheet.tasks.ledger.values import CampaignRow, Take
 from callsheet.tasks.runtime.crash_points import crashpoint
@@ -179,9 +179,9 @@ async def _video(
 
 
 async def _is_old(row: CampaignRow, sha256: str, at: Context) -> bool:
-    """Whether a file was delivered for another take. Not asked of titles: few videos show one."""
+    """Whether a file was delivered for an earlier take. Not asked of titles: few show theirs."""
     assert row.take is not None
-    return await at.ledger.read(is_of_another, take=row.take, row_id=row.id, sha256=sha256)
+    return await at.ledger.read(is_of_earlier, take=row.take, row_id=row.id, sha256=sha256)
 
 
 def _addresses(row: CampaignRow, address: str | None, at: Context) -> Callable[[], Awaitable[str]]:

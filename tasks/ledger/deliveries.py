@@ -212,10 +212,10 @@ def files_as_text(files: Files) -> str | None:
     return json.dumps(kept, ensure_ascii=False) if kept else None
 
 
-def is_of_another(connection: Connection, *, take: Take, row_id: int, sha256: str) -> bool:
-    """Whether a file of this digest (hex) was delivered for another take of a row."""
-    others = (takes.c.row_id == row_id, takes.c.id != take.id)
-    found = connection.scalars(select(takes.c.files).where(*others))
+def is_of_earlier(connection: Connection, *, take: Take, row_id: int, sha256: str) -> bool:
+    """Whether a file of this digest (hex) was delivered for an earlier take of a row."""
+    earlier = (takes.c.row_id == row_id, takes.c.number < take.number)
+    found = connection.scalars(select(takes.c.files).where(*earlier))
     return any(file.sha256 == sha256 for text in found for file in files_in(text).values())
 
 

@@ -355,6 +355,20 @@ def test_the_files_of_every_edit_leave_with_their_row(made: Place) -> None:
     assert (row["take"], [one["kind"] for one in row["deliveries"]]) == (3, ["mp4", "srt", "vtt"])
 
 
+def test_the_file_from_before_an_edit_is_not_at_the_service_any_more(made: Place) -> None:
+    assert made.run(voice_id="ben").status == 0
+    Path(made.desk.folder, made.before["deliveries"][0]["uri"].removeprefix("file://")).unlink()
+    ended = made.desk.call("verify", made.name, "--repair")
+    assert (ended.status, "6 files; 5 intact, 1 missing" in ended.out) == (3, True), ended.out
+    assert "the service now has another file" in " ".join(ended.out.split())
+
+
+def test_an_edit_that_waits_is_approved_by_what_it_edits(made: Place) -> None:
+    assert made.run("--budget", "20", voice_id="ben").status == 4
+    asked = made.desk.call("approve", made.name, "--budget", "100")
+    assert "edits its voice; not quoted: 20 credits reserved" in asked.out
+
+
 def test_a_video_with_an_edit_that_nobody_knows_the_outcome_of_is_not_deleted(
     made: Place,
 ) -> None:
