@@ -158,8 +158,23 @@ def _meant(header: str) -> _Meant:
     if named := _FIELD.fullmatch(column):
         return _Meant(f"fields.{named['name']}")
     close = difflib.get_close_matches(column, KNOWN_COLUMNS, n=1, cutoff=0.7)
-    # `Description` has all letters of script, and is none.
-    return _Meant(close[0] if close and column[:1] == close[0][:1] else None)
+    return _Meant(close[0] if close and _is_misspelt(column, close[0]) else None)
+
+
+def _is_misspelt(column: str, meant: str) -> bool:
+    """Say whether each word is almost as it should be: a `Video topic` is no video_id.
+
+    `Description` has all letters of script, and is none.
+    """
+    words, known = column.split("_"), meant.split("_")
+    if len(words) != len(known):
+        return column[0] == meant[0] and _alike("".join(words), "".join(known)) > 0.85
+    pairs = zip(words, known, strict=True)
+    return all(one[:1] == two[:1] and _alike(one, two) >= 0.7 for one, two in pairs)
+
+
+def _alike(one: str, two: str) -> float:
+    return difflib.SequenceMatcher(None, one, two).ratio()
 
 
 def _translation(header: str) -> _Meant | None:

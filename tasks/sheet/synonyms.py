@@ -18,9 +18,10 @@ _CALLED: Mapping[str, str] = {
     "video_id": "service video id, existing video, existing video id, adopt, bestehendes video, "
     "vorhandenes video, vidéo existante, video existente",
     "was": "moved, old id, previous id, former id, alte id, frühere id, ancien id, id anterior",
-    "title": "name, headline, heading, video title, titel, überschrift, schlagzeile, titre, "
-    "título, titular, encabezado",
-    "topic": "subject, theme, brief, idea, thema, idee, sujet, thème, tema, idea del video",
+    "title": "name, headline, heading, video title, video name, titel, überschrift, schlagzeile, "
+    "titre, título, titular, encabezado",
+    "topic": "video topic, subject, theme, brief, idea, thema, idee, sujet, thème, tema, "
+    "idea del video",
     "script": "voiceover, voice over, voiceover text, voice over text, voiceover script, voice "
     "over script, voiceover copy, voice over copy, vo, vo script, vo text, vo copy, "
     "copy (vo), script (vo), script vo, spoken text, spoken script, spoken copy, "

@@ -33,7 +33,10 @@ MAP = {"video-id": "id", "HEADLINE ": "title", "Copy": "script", "Dauer": "durat
         # A text in a language is its translation.
         ("Headline (DE)", "title.de"), ("Copy EN", "script.en"), ("Script NO", "script"),
         ("Titel (Deutsch)", "title.de"), ("VO script DE", "script.de"), ("Script VO", "script"),
-        ("VO script pt-BR", "script.pt-br"), ("Tilte", "title"),
+        ("VO script pt-BR", "script.pt-br"), ("Tilte", "title"), ("Voice-idd", "voice_id"),
+        # Of two words one alone is that of a column.
+        ("Video name", "title"), ("Video topic", "topic"), ("Video link", None),
+        ("Voice gender", None), ("Script link", None), ("Delivery date", None),
     ],
 )  # fmt: skip
 def test_a_header_in_four_languages_is_proposed(header: str, column: str | None) -> None:
