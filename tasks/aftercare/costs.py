@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.export import ONCE_PER_TAG, WRITE, Format, TakeSum
 from callsheet.tasks.ledger.costs import CostsOf, cost_lines, headers_of_all
+from callsheet.tasks.ledger.plans import approver_in
 from callsheet.tasks.runtime.errors import BadInput, did_you_mean
 from callsheet.tasks.sheet.headers import canonical_header, kept_column
 from callsheet.tasks.values.amounts import CreditPrice
@@ -23,9 +24,6 @@ GROUPINGS = (
     "month", "campaign", "brand", "tag", "cost_center", "tool", "language", "person",
 )  # fmt: skip
 By = Annotated[str, Field(description=f"{', '.join(GROUPINGS)}, or a column such as x_client")]
-#: What the history of a row says of an approval (`ledger.plans`).
-_PLAN = re.compile(r", plan \S+$")
-_BY = re.compile(r"approved by (.+?) (?:on the board|at the terminal|with --yes|with the plan)\b.*")
 
 
 class CostsLine(BaseModel):
@@ -141,7 +139,7 @@ def _names(line: Mapping[str, Any], by: str) -> list[str | None]:
         case "cost_center":
             return [line["cost_center"] or None]
         case "person":
-            return [_person(line["person"] or "")]
+            return [approver_in(line["person"] or "") or None]
         case _:
             texts = [text.strip() for header, text in line["cells"] if kept_column(header) == by]
             return [next(filter(None, texts), None)]
@@ -151,13 +149,6 @@ def _names(line: Mapping[str, Any], by: str) -> list[str | None]:
 def _month(day: float) -> str:
     """Return the month (UTC) of a day, counted from 1970: most takes are of a few days."""
     return f"{datetime.fromtimestamp(day * 86_400, UTC):%Y-%m}"
-
-
-def _person(approval: str) -> str | None:
-    """Return who approved a take, else how it was approved, without its plan."""
-    words = _PLAN.sub("", approval)
-    named = _BY.fullmatch(words)
-    return (named[1] if named else words) or None
 
 
 _DAY = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?", re.ASCII)

@@ -21,6 +21,7 @@ from callsheet.tasks.campaign.waits import canaries_of, wave_of
 from callsheet.tasks.ledger.campaigns import Campaign, paid_elsewhere
 from callsheet.tasks.ledger.deliveries import verdicts_of
 from callsheet.tasks.ledger.diff import Action
+from callsheet.tasks.ledger.plans import approver_in
 from callsheet.tasks.ledger.present_rows import present_rows
 from callsheet.tasks.ledger.quotes import (
     Quoted,
@@ -121,7 +122,7 @@ def approve_waiting(
     for row in rows_by_number(connection, [number for number in lines if number not in asked]):
         _record_price(connection, row, lines[row.id], plan.priced_at or at)
     approve_lines(connection, campaign, lines, plan, at)
-    by = plan.by.removesuffix(f", plan {plan.id}")
+    by = approver_in(plan.by).removeprefix("approved by ")
     _keep(connection, campaign, videos, by=by, at=at)
 
 

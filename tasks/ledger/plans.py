@@ -8,6 +8,7 @@ credits, moments in Unix seconds.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -82,6 +83,18 @@ class KeptPlan:
         """Return its state at a moment: what is ready expires by itself."""
         late = self.expires_at is not None and self.expires_at <= moment
         return "expired" if self.state == "ready" and late else self.state
+
+
+#: What the history of a row says of an approval.
+_PLAN = re.compile(r", plan \S+$")
+_BY = re.compile(r"approved by (.+?) (?:on the board|at the terminal|with --yes|with the plan)\b.*")
+
+
+def approver_in(approval: str) -> str:
+    """Return who approved, of the words of an approval; else those, without its plan."""
+    words = _PLAN.sub("", approval)
+    named = _BY.fullmatch(words)
+    return named[1] if named else words
 
 
 def keep_sheet(connection: Connection, sheet: KeptSheet) -> None:

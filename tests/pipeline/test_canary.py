@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from callsheet.deployments.terminal import user_name
 from callsheet.flows.executor import run_sheet
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Run
@@ -125,7 +126,8 @@ def test_what_waits_is_approved_without_its_sheet(desk: Desk, name: str) -> None
     assert done.json["credits"]["charged"] == 45
     assert "3 delivered; this run was charged 30 credits, the campaign has cost 45" in done.err
     assert delivered(desk, name) == ["r001", "r002", "r003"]
-    assert desk.rows(name)["r001"]["review"] == "keep"
+    first = desk.rows(name)["r001"]
+    assert (first["review"], first["reviewed_by"]) == ("keep", user_name())
     assert (nothing.status, nothing.json["approved"]) == (0, [])
 
 
