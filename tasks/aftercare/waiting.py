@@ -104,7 +104,10 @@ def rows_in_sheet(connection: Connection, campaign: Campaign) -> list[CampaignRo
 def _line(row: CampaignRow) -> PlanLine:
     edit = edit_of(row.operation)
     action: Action = "edit" if edit else "retake" if row.take else "make"
-    return line_of(row, action, row.reason if row.state == "held" else None, edit_of=edit)
+    # What another take of the same brief waits for is no change of the row.
+    same = row.take is not None and row.take.digest == row.digest
+    why = row.reason or ("another take" if same else None)
+    return line_of(row, action, why, edit_of=edit)
 
 
 # What approving them writes.

@@ -210,6 +210,21 @@ def test_a_price_that_rose_since_its_approval_stops_the_next_run(
 
 
 @pytest.mark.merge
+def test_a_price_that_rose_before_a_new_attempt_is_what_its_approval_shows(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    desk.environ["CALLSHEET_QUOTE_AGE"] = "0s"
+    studio.plan_fault(on="render", do="fail", nth=1)
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+    dearer(studio, "3-99")
+    ended = desk.run(sheet, "--retry-failed", "1")
+    assert (ended.status, desk.states(name)) == (3, {"r001": "quoted"}), ended.err
+    asked = desk.call("approve", name)
+    assert "it was approved at 15 credits and costs 18 now" in asked.out, asked.out
+    assert "the row changed" not in asked.out
+
+
+@pytest.mark.merge
 def test_a_price_that_rose_a_little_goes_on(desk: Desk, studio: Sandbox, name: str) -> None:
     sheet = approved_but_not_begun(desk, name)
     desk.environ["CALLSHEET_QUOTE_TOLERANCE"] = "20%"
