@@ -97,7 +97,7 @@ async def _approve(args: Namespace, campaign: Campaign, console: Console, plan: 
 
 def _show(plan: Plan, console: Console) -> None:
     """Show a line for every row: its price, what it cost before, what becomes of that."""
-    numbers = ("credits", "takes so far", "credits so far")
+    numbers = ("credits", "take", "credits so far")
     columns = ("row", "state", *numbers, "video", "what becomes of the old one")
     made = table(f"Other takes for {plain(plan.campaign)}", columns, numbers=numbers)
     for line in plan.lines:

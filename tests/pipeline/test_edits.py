@@ -363,6 +363,14 @@ def test_the_file_from_before_an_edit_is_not_at_the_service_any_more(made: Place
     assert "the service now has another file" in " ".join(ended.out.split())
 
 
+def test_a_retake_names_the_take_that_the_row_has_and_what_all_of_them_cost(made: Place) -> None:
+    assert made.run(voice_id="ben").status == made.run().status == 0
+    spent = made.row()["charged"]
+    asked = made.desk.call("retake", made.name, "a").out
+    assert "credits take credits so far" in " ".join(asked.split())
+    assert f"20 1 {spent} " in " ".join(asked.split())
+
+
 def test_an_edit_that_waits_is_approved_by_what_it_edits(made: Place) -> None:
     assert made.run("--budget", "20", voice_id="ben").status == 4
     asked = made.desk.call("approve", made.name, "--budget", "100")
