@@ -182,6 +182,7 @@ class _Order:
             names = [entry.name for entry in whole]
             # A sheet that is still being written keeps its campaign.
             scan.knows(known[name] for name in (*waiting, *names))
+            scan.drop_gone({*waiting, *names})
             under_way: list[asyncio.Task[None]] = []
             try:
                 for entry in whole:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -74,6 +74,14 @@ class Scan:
         for sheet in sorted(sheets, key=lambda one: (one.outcome == "not-approved", one.name)):
             if sheet.campaign is not None:
                 self.campaigns.setdefault(sheet.campaign, sheet.name)
+
+    def drop_gone(self, there: Collection[str]) -> None:
+        """Drop what the night asked of sheets that are no longer in the inbox."""
+        for name, report in list(self._of_night.items()):
+            if report.sheet not in there:
+                self._of_night.pop(name)
+                if (rest := report.without_sheet()) is not None:
+                    self._of_night[name] = rest
 
     def add(self, report: SheetReport) -> None:
         """Add the report of a sheet to the report of the night."""

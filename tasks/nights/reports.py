@@ -177,6 +177,19 @@ class SheetReport:
         outcome = "delivered" if self.outcome == "unchanged" and delivered else self.outcome
         return replace(self, outcome=outcome, charged=charged, delivered=tuple(delivered))
 
+    def without_sheet(self) -> SheetReport | None:
+        """Return what stays true once its sheet is gone or has another campaign; None for nothing.
+
+        Only that sheet could be approved or fixed: what was asked of it is over.
+        """
+        if self.outcome not in ("not-approved", "invalid", "set-aside"):
+            return self
+        if not (self.charged or self.delivered or self.needing):
+            return None
+        outcome: Outcome = "needs-person" if self.needing else "delivered"
+        status, over = 3 if self.needing else 0, {"problems": (), "words": None, "asked": None}
+        return replace(self, outcome=outcome, exit_status=status, unanswered=None, **over)
+
     def as_json(self) -> dict[str, Any]:
         """Return it as `callsheet nightly --json` tells it."""
         told = _SHEET.dump_python(self, mode="json", include=_PRINTED)
@@ -193,7 +206,7 @@ _PRINTED = _ALWAYS | {"words", "link", "unanswered", "reasons", "asked", "former
 def earlier_report(reports: dict[str, SheetReport], report: SheetReport) -> SheetReport | None:
     """Remove the earlier report of the same sheet and campaign from `reports`; return it.
 
-    A report of another campaign stays, marked as an earlier one.
+    What stays true of another campaign stays, marked as an earlier one.
     """
     same = reports.pop(report.name, None)
     if report.former:
@@ -203,7 +216,9 @@ def earlier_report(reports: dict[str, SheetReport], report: SheetReport) -> Shee
         return same
     if same is None or None in (same.campaign, report.campaign) or same.campaign == report.campaign:
         return same
-    former = replace(same, former=True)
+    if (rest := same.without_sheet()) is None:
+        return None
+    former = replace(rest, former=True)
     before = reports.get(former.name)
     reports[former.name] = former if before is None else before.after(former)
     return None

@@ -114,6 +114,24 @@ async def test_what_is_said_of_a_night_is_said_of_all_its_sweeps(nights: Nights)
     assert the_one(told).delivered == ("r001", "r002", "r003")
 
 
+@pytest.mark.parametrize("gone", ["deleted", "has another campaign"])
+async def test_a_night_no_longer_asks_for_a_sheet_that_is_gone(nights: Nights, gone: str) -> None:
+    dear = nights.put_named("dear", videos("Dear", 9))
+    broken = nights.put("broken", BROKEN)
+    asked = await nights.sweep(inbox={"per_sheet": Decimal(100)})
+    assert {one.outcome for one in asked.sheets} == {"invalid", "not-approved"}
+    broken.unlink()
+    if gone == "deleted":
+        dear.unlink()
+        nights.put("dearer", videos("Dear", 1))
+    else:
+        nights.put_named("dear", videos("Cheap", 1), campaign=f"{nights.name}-cheap")
+    await nights.sweep(inbox={"per_sheet": Decimal(100)})
+    kept = await nights.read(find_night, inbox="spring", date="2026-11-20")
+    told = NightReport.read(kept.report or "")
+    assert ([one.outcome for one in told.sheets], kept.exit) == (["delivered"], 0)
+
+
 async def test_without_a_word_beforehand_nothing_is_spent(nights: Nights, desk: Desk) -> None:
     sheet = nights.put("a", videos("A"))
     charges = len(nights.service.charges())
