@@ -14,7 +14,7 @@ import shutil
 import sys
 import tomllib
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -133,6 +133,7 @@ def _scheduled(args: Namespace, settings: Settings) -> tuple[Path, list[Inbox]]:
     said = {"cron": args.cron, "timezone": args.timezone}
     terms = {name: value for name, value in said.items() if value is not None}
     found = [_named(inbox) for inbox in named_inboxes(args, settings, args.inboxes)]
+    _check_names(found, listed_inboxes(Path.cwd(), file) if file.exists() else ())
     for inbox in found:
         if inbox.cron is None and args.cron is None:
             raise BadInput(
@@ -154,6 +155,20 @@ def _named(inbox: Inbox) -> Inbox:
     if "/" not in inbox.name and "\\" not in inbox.name:
         return inbox
     return replace(inbox, name=slug(inbox.place.rstrip("/").rpartition("/")[2]))
+
+
+def _check_names(found: Sequence[Inbox], listed: Sequence[Inbox]) -> None:
+    """Raise BadInput if two inboxes would share a schedule: the second replaces the first."""
+    places: dict[str, Inbox] = {}
+    for inbox in (*listed, *found):
+        other = places.setdefault(slug(inbox.name), inbox)
+        if other.place != inbox.place:
+            raise BadInput(
+                f"{inbox.place} would have the schedule of {other.place}, nightly-"
+                f"{slug(inbox.name)}; nothing was installed",
+                remedy=f"give it a name of its own in nights.toml, and install that:\n"
+                f"  [inbox.NAME]\n  place = {_text(inbox.place)}",
+            )
 
 
 def _own_zone() -> str:

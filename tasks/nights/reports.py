@@ -187,8 +187,8 @@ class SheetReport:
         if not (self.charged or self.delivered or self.needing):
             return None
         outcome: Outcome = "needs-person" if self.needing else "delivered"
-        status, over = 3 if self.needing else 0, {"problems": (), "words": None, "asked": None}
-        return replace(self, outcome=outcome, exit_status=status, unanswered=None, **over)
+        rest = replace(self, outcome=outcome, exit_status=3 if self.needing else 0)
+        return replace(rest, problems=(), words=None, asked=None, unanswered=None)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `callsheet nightly --json` tells it."""

@@ -112,6 +112,19 @@ def test_a_folder_that_nobody_listed_becomes_an_inbox_that_asks(desk: Desk) -> N
     assert (one["inbox"], one["approval"], one["last"]) == ("my-sheets", "plan-only", None)
 
 
+@pytest.mark.parametrize("listed_as", ["sheets", "a b"])
+def test_two_folders_of_one_name_do_not_share_a_schedule(desk: Desk, listed_as: str) -> None:
+    for place in ("ann/sheets", "bob/sheets", "bob/a-b"):
+        (desk.folder / place).mkdir(parents=True)
+    desk.sheet("nights.toml", f'[inbox."{listed_as}"]\nplace = "ann/sheets"\ncron = "0 2 * * *"\n')
+    before = listed(desk)
+    other = desk.folder / "bob" / listed_as.replace(" ", "-")
+    refused = desk.call("nights", "install", str(other), "--cron", "0 5 * * *", *BY_HAND)
+    assert refused.status == 2
+    assert f"{other} would have the schedule of {desk.folder / 'ann/sheets'}" in refused.err
+    assert [one["cron"] for one in listed(desk)] == [one["cron"] for one in before]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
