@@ -273,19 +273,20 @@ def _order_of(schema: str) -> int:
 def trouble(error: Exception, address: str) -> LedgerError:
     """Return a database error as a sentence that says what to do."""
     words = " ".join(str(getattr(error, "orig", None) or error).split())
-    low = words.lower()
+    low, name = words.lower(), getattr(getattr(error, "orig", None), "sqlite_errorname", "")
     if "locked" in low or "lock timeout" in low:
         return LedgerError(
             f"the ledger {address} is locked by another program",
             remedy="let the other program finish (a backup, a database browser?), then run the "
             "same command again",
         )
-    if "disk is full" in low or "no space" in low:
+    # A full disk has no room for the file that the processes of a ledger share.
+    if "disk is full" in low or "no space" in low or name == "SQLITE_IOERR_SHMSIZE":
         return LedgerFull(
             f"the disk of the ledger {address} is full; what was recorded before is safe",
             remedy="free some space, then run the same command again",
         )
-    if getattr(getattr(error, "orig", None), "sqlite_errorname", "") == "SQLITE_READONLY_DBMOVED":
+    if name == "SQLITE_READONLY_DBMOVED":
         return LedgerError(
             f"the ledger {address} was replaced in the moment when it was opened",
             remedy="run the same command again",

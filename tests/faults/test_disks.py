@@ -7,6 +7,7 @@ import shutil
 import signal
 import sqlite3
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -57,6 +58,21 @@ def test_a_ledger_whose_disk_fills_up_says_what_was_paid(production: Production)
         # Downloads want room to spare.
         grow("1g")
         production.ends_well()
+
+
+def test_a_ledger_whose_disk_is_full_is_not_said_to_be_away(production: Production) -> None:
+    with small_disk(production.ledger.parent, "3m"):
+        production.asks_for(1).run("--max-wait", A_WHILE)
+        fill = production.ledger.parent / "fill"
+        with fill.open("wb", buffering=0) as out, suppress(OSError):
+            while out.write(bytes(4096)):
+                pass
+        for words in (("status",), ("run", production.sheet, "--yes")):
+            refused = production.desk.call(*words)
+            assert refused.status == 2, refused.err
+            assert f"{production.ledger} is full; what was recorded before" in refused.err
+            assert "free some space" in refused.err
+    assert production.count("reserve") == 1
 
 
 def test_a_ledger_on_a_read_only_disk_goes_on_as_a_copy(production: Production) -> None:
