@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Literal, cast
 
 from prefect.client.schemas.objects import FlowRunInput
+from prefect.exceptions import Pause
 from prefect.flow_runs import apause_flow_run, asuspend_flow_run
 from prefect.input import RunInput
 from prefect.input.actions import afilter_flow_run_input
@@ -29,6 +30,7 @@ from callsheet.tasks.campaign.plan import check_retirement
 from callsheet.tasks.campaign.plan_document import SavedPlan
 from callsheet.tasks.campaign.quotes import check_budget, shortage
 from callsheet.tasks.campaign.report import sums_of, warnings_of
+from callsheet.tasks.campaign.run_record import run_left
 from callsheet.tasks.campaign.validity import check_not_taken_back, check_valid
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.ledger.accounts import AtLimit
@@ -149,7 +151,11 @@ async def _answer(plan: Plan, *, refusal: SpendRefused | None) -> PlanApproval:
     form = PlanApproval.with_initial_data(description=question_of(plan, refusal))
     key = f"{QUESTION}{digest_of(plan)}"
     if is_called_back():
-        return await asuspend_flow_run(wait_for_input=form, key=key)
+        try:
+            return await asuspend_flow_run(wait_for_input=form, key=key)
+        except Pause:
+            run_left(4, "it is suspended until someone answers on its page in Prefect")
+            raise
     return await apause_flow_run(wait_for_input=form, key=key, timeout=PATIENCE)
 
 

@@ -282,6 +282,12 @@ def run_approved(plan_id: str | None) -> None:
         record.approved(plan_id)
 
 
+def run_left(exit_status: int, words: str) -> None:
+    """Note why the run at hand ends though no error of ours ends it."""
+    if (record := _current.get()) is not None:
+        record.ends(exit_status, words)
+
+
 def steps_to(step: Step) -> None:
     """Note what the run at hand is at."""
     if (record := _current.get()) is not None:

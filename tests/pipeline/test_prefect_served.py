@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -41,6 +42,16 @@ def test_a_run_that_is_not_approved_shows_its_price_and_is_no_alarm(
     assert service.creates() == before
 
 
+def ended_as(desk: Desk, campaign: str) -> tuple[int, str]:
+    """Return how the run of a campaign ended, once its process has noted that."""
+    for _ in range(60):
+        (run,) = desk.call("status", campaign, "--json").json["runs"]
+        if run["state"] == "ended":
+            return run["exit"], run["words"]
+        time.sleep(0.5)
+    raise TimeoutError("the run has not ended")
+
+
 @pytest.mark.safeguard(
     "flows/consent.py", 'key = f"{QUESTION}{digest_of(plan)}"', 'key = f"{QUESTION}any"'
 )
@@ -60,6 +71,8 @@ def test_somebody_answers_on_the_page_and_is_asked_again_once_the_plan_has_moved
     again = page.rest(asked["id"], after=asked["state_id"])
     assert "2 videos for 30 credits" in page.question(again)
     assert "this needs a budget of 30" in page.question(again)
+    words = "it is suspended until someone answers on its page in Prefect"
+    assert ended_as(desk, name) == (4, words)
     assert service.creates() == before
     answer = {"approve": "yes", "budget": 31, "note": "for Friday"}
     assert page.resume(asked["id"], answer)["status"] == "ACCEPT"
