@@ -20,7 +20,7 @@ from callsheet.tasks.ledger.notices import (
     last_video_at,
     reports_of,
 )
-from callsheet.tasks.nights.calendar import next_due
+from callsheet.tasks.nights.calendar import last_due
 from callsheet.tasks.nights.inboxes import LONGEST, Inbox
 from callsheet.tasks.nights.reports import NightReport, SheetReport, add_report
 from callsheet.tasks.notices.action_items import About, Letter, about, days_of, is_worth, steps
@@ -72,7 +72,8 @@ async def _digest(
     now, nights = clock(), await _nights(ledger, inbox, report)
     sent: list[Sending] = []
     for told, campaign in audiences(replace(inbox, board=inbox.board or settings.board_url)):
-        await _write_digest(ledger, settings, told, _only(nights, campaign), now=now)
+        ended = None if report is None else report.night
+        await _write_digest(ledger, settings, told, _only(nights, campaign), now=now, ended=ended)
         sent += await send_waiting(ledger, told, clock=clock, sleep=sleep)
     return sent
 
@@ -113,34 +114,39 @@ def _only(nights: Sequence[NightReport], campaign: str | None) -> list[NightRepo
 
 
 async def _write_digest(
-    ledger: Ledger, settings: Settings, inbox: Inbox, nights: Sequence[NightReport], *, now: float
+    ledger: Ledger,
+    settings: Settings,
+    inbox: Inbox,
+    nights: Sequence[NightReport],
+    *,
+    now: float,
+    ended: str | None,
 ) -> None:
     told, quiet, alarm = [
         await ledger.read(last_notice, inbox=inbox.name, kind=kind)
         for kind in ("digest", "quiet", "trouble")
     ]
-    new = _untold(nights, told, quiet)
-    # A night that starts in the future was recorded before the clock was set back.
-    if not new or new[0].begun_at <= now < _due(inbox, new[0]):
+    nights = _due_nights(inbox, nights, told, quiet, now=now, ended=ended)
+    if not (new := _untold(nights, told, quiet)):
         return
     night = merged(new)
     before = [one for one in nights if one.night < night.night]
     price = settings.credit_price
     contents = await gather(ledger, inbox, night, before, now=now, price=price)
-    tells, last = about(night, contents.matters), About.read(told.about) if told else None
+    tells, earlier = about(night, contents.matters), About.read(told.about) if told else None
     # Ordered by their ends, not by when they were sent: a clock may be set back.
     noted = replace(tells, told={one.night: one.ended_at for one in nights}).as_text()
     kept = partial(write_down, ledger, inbox, about=noted, now=now)
     if not (
         # An alarm was the last word before this night.
         (alarm and (told.made_at if told else 0.0) < alarm.made_at < night.ended_at)
-        or is_worth(tells, last, contents.matters, quiet=inbox.quiet)
+        or is_worth(tells, earlier, contents.matters, quiet=inbox.quiet)
         or any(line.deleted for line in contents.lines)
     ):
         await kept("quiet", None, window=f"{night.night} {night.ended_at}")
         return
     # A second digest of a night has other content than the first.
-    again = last is not None and last.night == night.night
+    again = earlier is not None and earlier.night == night.night
     videos = await with_pictures(ledger, settings, contents.videos)
     letter = digest_letter(replace(contents, videos=videos))
     window = f"{night.night} {tells.as_text()}" if again else night.night
@@ -172,12 +178,31 @@ def _knows(told: Mapping[str, float], night: NightReport) -> bool:
     return told.get(night.night) == night.ended_at
 
 
-def _due(inbox: Inbox, night: NightReport) -> float:
-    """Return when the digest of a night is due: at once, or at the first `digest_at` after it."""
+def _due_nights(
+    inbox: Inbox,
+    nights: Sequence[NightReport],
+    *notices: Notice | None,
+    now: float,
+    ended: str | None,
+) -> list[NightReport]:
+    """Return the nights whose digest is due: at once, or once a day at `digest_at`.
+
+    `notices` are the last ones. At the end of a scan, where the night that `ended` waits, the
+    others wait with it.
+    """
     if inbox.digest_cron is None:
-        return night.begun_at
-    zone = None if night.zone == "local" else night.zone
-    return next_due(night.begun_at - 1, cron=inbox.digest_cron, timezone=zone) or night.begun_at
+        return list(nights)
+    last = max((one.made_at for one in notices if one and one.made_at <= now), default=0.0)
+
+    def waits(night: NightReport) -> bool:
+        zone = None if night.zone == "local" else night.zone
+        moment = last_due(now, cron=inbox.digest_cron or "", timezone=zone) or 0.0
+        # A night that starts in the future was recorded before the clock was set back.
+        return night.begun_at <= now and not last < moment >= night.begun_at
+
+    if any(night.night == ended and waits(night) for night in nights):
+        return []
+    return [night for night in nights if not waits(night)]
 
 
 def merged(nights: Sequence[NightReport]) -> NightReport:

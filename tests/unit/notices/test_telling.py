@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, delete, select
 
 from callsheet.tasks.ledger.deletions import OldVideo, record_deletion
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.schema_runs import notices
+from callsheet.tasks.ledger.schema_runs import nights, notices
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.nights.reports import SheetReport
 from callsheet.tasks.notices import Sending, alarm, digest
@@ -101,6 +101,29 @@ async def test_the_digest_comes_at_its_time_or_at_the_end_of_the_sweep(digest_at
 
     assert at_night == ([] if digest_at else [READY])
     assert post.subjects == [READY]
+
+
+async def test_scans_all_day_send_one_digest_at_its_time(desk: Desk, post: Mailbox) -> None:
+    """One that is under way at that time is told at its end, and later ones the next morning."""
+    desk.inbox = replace(desk.inbox, digest_at="08:00")
+    for number, (ended, subjects) in enumerate(
+        {"07:40": 0, "08:01": 1, "10:00": 1, "23:00": 1}.items(), start=1
+    ):
+        made = replace(MADE, delivered=("a", "b", "c", "d")[:number])
+        report = night("2026-11-21", made, ended=ended)
+        await desk.ledger.write(lambda connection: connection.execute(delete(nights)))
+        await swept(desk.ledger, report)
+        desk.now = report.ended_at
+        await desk.digest(report=replace(report, begun_at=report.ended_at - 60))
+        assert len(post.subjects) == subjects, ended
+    # The first scan of the next day is over before the digest is looked for.
+    today = replace(night("2026-11-22", UNCHANGED, ended="08:01"), begun_at=MORNING + 10)
+    await swept(desk.ledger, today)
+    desk.now = MORNING + 90
+    await desk.digest(report=today)
+    await desk.digest()
+    await desk.digest()
+    assert len(post.subjects) == 2
 
 
 async def test_trouble_is_told_again_with_how_long_it_lasts_until_it_is_over(desk, post):
