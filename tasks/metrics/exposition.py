@@ -161,9 +161,12 @@ def _nights(member: str) -> Values:
     return lambda found, _: [((one.inbox,), getattr(one, member)) for one in found.nights]
 
 
-def _counted(name: str) -> Values:
+def _counted(name: str, *, labels: int = 1) -> Values:
+    # The name of an operation may have several words; what follows it has one.
     return lambda found, _: [
-        (label.split(), value) for (of, label), value in found.counts.items() if of == name
+        (label.rsplit(maxsplit=labels - 1), value)
+        for (of, label), value in found.counts.items()
+        if of == name
     ]
 
 
@@ -204,7 +207,8 @@ METRICS: tuple[Metric, ...] = (
     Metric("callsheet_account_left_credits", "gauge", ("kind", "name"), "how much of it is left",
            _accounts("left")),
     Metric("callsheet_service_requests_total", "counter", ("operation", "outcome"),
-           "requests to the service; `limited` were refused with 429", _counted(REQUESTS)),
+           "requests to the service; `limited` were refused with 429",
+           _counted(REQUESTS, labels=2)),
     Metric("callsheet_service_retries_total", "counter", ("operation",),
            "how many of them were not the first attempt", _counted(RETRIES)),
     Metric("callsheet_polls_total", "counter", (), "polls of renders",

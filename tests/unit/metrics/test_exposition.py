@@ -69,6 +69,19 @@ async def test_what_was_counted_is_told(ledger):
     assert found[("callsheet_delivery_seconds_sum",)] == 10**9 + 224
 
 
+async def test_each_operation_is_counted_by_its_whole_name(ledger):
+    """Two samples of the same labels, and Prometheus takes none of what it scraped."""
+    requests = [("list webhooks", "ok"), ("list webhooks", "limited"), ("list", "ok")]
+    async with keeping_counts(ledger):
+        for operation, outcome in requests:
+            ledger.measures.requested(operation, outcome, attempt=2)
+    found = await read(ledger)
+    told = [tuple(one.labels.values()) for one in found["callsheet_service_requests"].samples]
+    assert sorted(told) == sorted(requests)
+    again = [one.labels["operation"] for one in found["callsheet_service_retries"].samples]
+    assert sorted(again) == ["list", "list webhooks"]
+
+
 async def test_who_asks_again_at_once_is_answered_as_before(tmp_path):
     now = 0.0
     async with await open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
