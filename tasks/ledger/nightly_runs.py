@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from math import inf
 
 from sqlalchemy import ColumnElement, Connection, Update, case, func, or_, select, true, update
 
@@ -233,9 +234,9 @@ def pauses_at(connection: Connection, at: float) -> list[Pause]:
 
 
 def pause_of(connection: Connection, inbox: str, *, at: float) -> Pause | None:
-    """Return why an inbox is not swept at a moment: its own pause, or that of all."""
-    found = {one.inbox: one for one in pauses_at(connection, at)}
-    return found.get(inbox) or found.get(EVERY_INBOX)
+    """Return why an inbox is not swept at a moment: the longer of its own pause and that of all."""
+    found = [one for one in pauses_at(connection, at) if one.inbox in (inbox, EVERY_INBOX)]
+    return max(found, key=lambda one: inf if one.until is None else one.until, default=None)
 
 
 def _has(connection: Connection, night_id: int, place: str) -> bool:

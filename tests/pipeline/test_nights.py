@@ -172,7 +172,7 @@ def test_a_paused_inbox_is_not_swept_until_it_is_resumed(nights: Desk) -> None:
     assert "paused" in swept.json["skipped"]
     spring, autumn = listed(nights)
     assert (spring["paused"], autumn["paused"]) == (True, True)
-    assert spring["paused_until"] < time.time() + 3.1 * 86400
+    assert spring["paused_until"] == autumn["paused_until"]
     # What comes next is the first night after the pause.
     assert re.match(r"2099-01-0\d", time.strftime("%Y-%m-%d", time.gmtime(autumn["next_at"])))
     assert "paused" in spring["last"]["skipped"]
@@ -200,6 +200,15 @@ def test_an_inbox_that_is_away_keeps_no_other_from_its_night(nights: Desk) -> No
     assert (spring["inbox"], spring["exit"]) == ("spring", 2)
     assert "cannot be read" in spring["error"]
     assert "spring: the inbox" in swept.err
+
+
+def test_of_two_pauses_the_longer_one_is_told(nights: Desk) -> None:
+    for words in (("until", "5d"), ("spring", "until", "2d")):
+        assert nights.call("nights", "pause", *words).status == 0
+    spring, autumn = listed(nights)
+    assert spring["paused_until"] == autumn["paused_until"] > time.time() + 4 * 86400
+    assert nights.call("nights", "pause", "spring").status == 0
+    assert listed(nights)[0]["paused_until"] is None
 
 
 async def test_who_paused_is_in_the_activity_log(nights: Desk) -> None:
