@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from callsheet.tasks.engine.owner import is_dead
@@ -113,5 +114,9 @@ def run_again(campaign: Campaign) -> str:
 
 def resume_command(left: LeftRows) -> str:
     """Say what resumes rows that were left."""
-    words = f"`{run_again(left.campaign)}` resumes them"
+    sheet, line = left.campaign.sheet, run_again(left.campaign)
+    words = f"`{line}` resumes them"
+    if sheet and Path(sheet).is_absolute() and not Path(sheet).exists():
+        line = run_again(replace(left.campaign, sheet=None))
+        words = f"`{line}` resumes them, with the sheet that was {sheet}, which is not there"
     return f"an open board resumes them by itself; {words}, too" if left.board_resumes else words

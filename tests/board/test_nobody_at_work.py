@@ -74,9 +74,23 @@ async def test_rows_that_a_killed_run_left_are_told_of_everywhere_and_resumed_by
     assert sum(one["event"] == "charge" for one in slow.charges()) == ROWS
 
 
-def _kill_a_run(desk: Desk, service: Sandbox) -> None:
+@pytest.mark.merge
+def test_what_resumes_rows_can_be_typed_though_their_sheet_was_renamed(
+    tmp_path: Path, slow: Sandbox
+) -> None:
+    desk = Desk(tmp_path, {**slow.environ, "CALLSHEET_AT_ONCE": str(ROWS)})
+    _kill_a_run(desk, slow, folder=tmp_path)
+    (tmp_path / "left.csv").rename(tmp_path / "renamed.csv")
+    told = " ".join(desk.call("status").out.split())
+    said = "`callsheet run SHEET --campaign left` resumes them, with the sheet that was"
+    assert f"{said} {tmp_path / 'left.csv'}, which is not there" in told
+    assert desk.run("renamed.csv", "--campaign", "left").status == 0
+    assert sum(one["event"] == "charge" for one in slow.charges()) == ROWS + 1
+
+
+def _kill_a_run(desk: Desk, service: Sandbox, *, folder: Path = Path()) -> None:
     """Run a sheet and kill the run once it has asked for all its videos but one."""
-    sheet = desk.sheet("left.csv", simple_sheet(ROWS + 1))
+    sheet = str(folder / desk.sheet("left.csv", simple_sheet(ROWS + 1)))
     process = desk.start("run", sheet, "--yes", "--without-prefect")
     until = time.monotonic() + LIMIT
     while service.calls().get("create", 0) < ROWS:
