@@ -299,8 +299,7 @@ def write_terms(file: Path, inbox: Inbox, terms: Mapping[str, str]) -> bool:
     changed = with_terms_of(text, inbox, terms)
     if changed == text:
         return False
-    written = tomllib.loads(changed).get("inbox", {}).get(inbox.name, {})
-    if any(written.get(name) != value for name, value in terms.items()):
+    if not _says(changed, inbox.name, terms):
         said = ", ".join(f"{name} = {_text(value)}" for name, value in terms.items())
         raise ConfigurationError(
             f"{file} lists {inbox.name} in a form that cannot be edited",
@@ -309,6 +308,15 @@ def write_terms(file: Path, inbox: Inbox, terms: Mapping[str, str]) -> bool:
     with whole_file(file) as out:
         out.write(changed.encode())
     return True
+
+
+def _says(text: str, name: str, terms: Mapping[str, str]) -> bool:
+    """Whether a file with this text gives an inbox these terms."""
+    try:
+        found = tomllib.loads(text).get("inbox", {}).get(name, {})
+    except tomllib.TOMLDecodeError:
+        return False
+    return all(found.get(one) == value for one, value in terms.items())
 
 
 def with_terms_of(text: str, inbox: Inbox, terms: Mapping[str, str]) -> str:

@@ -112,6 +112,21 @@ def test_a_folder_that_nobody_listed_becomes_an_inbox_that_asks(desk: Desk) -> N
     assert (one["inbox"], one["approval"], one["last"]) == ("my-sheets", "plan-only", None)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[inbox]\nspring = {place = "sheets", cron = "0 2 * * *"}\n',
+        '[inbox.spring]\nplace = "sheets"\ncron = """\n0 2 * * *"""\n',
+    ],
+)
+def test_a_form_that_cannot_be_edited_is_left_as_it_is(desk: Desk, text: str) -> None:
+    (desk.folder / "sheets").mkdir()
+    desk.sheet("nights.toml", text)
+    refused = desk.call("nights", "install", "spring", "--cron", "0 5 * * *", *BY_HAND)
+    assert (refused.status, (desk.folder / "nights.toml").read_text()) == (2, text)
+    assert 'add it to the file yourself: cron = "0 5 * * *"' in refused.err
+
+
 @pytest.mark.parametrize("listed_as", ["sheets", "a b"])
 def test_two_folders_of_one_name_do_not_share_a_schedule(desk: Desk, listed_as: str) -> None:
     for place in ("ann/sheets", "bob/sheets", "bob/a-b"):

@@ -53,6 +53,7 @@ def narrated(*said: str) -> dict[str, Any]:
         ({"script": {"scenes": [SCENES[0], {**SCENES[1], "visual": "sand"}]}}, None),
         ({"script": {**narrated("One.", "Three."), "mood": "calm"}}, None),
         ({"script": {"text": "One. Three."}}, None),
+        ({"script": {"scenes": [SCENES[0], "Three."]}}, None),
         ({"language": "de"}, None),
         ({"tool": "explainer"}, None),
     ],
