@@ -102,6 +102,17 @@ async def test_a_worksheet_is_chosen_on_the_page(open_board: OpenBoard) -> None:
     assert kept.terms["worksheet"] == "Old"
 
 
+async def test_a_file_without_a_usable_name_is_named_on_the_page(open_board: OpenBoard) -> None:
+    browser = await open_board.form("reviewer")
+    sheet = {"sheet": ("夏.csv", b"id,script\na,Hello\n")}
+    asked = await browser.post("/new", files=sheet)
+    assert "type one under Campaign below" in asked.text
+    plan = await browser.post("/new", files=sheet, data={"campaign": "summer"})
+    assert plan.url.path.startswith("/plans/")
+    kept = await open_board.ledger.read(find_plan, plan_id=plan.url.path[7:])
+    assert kept.campaign == "summer"
+
+
 @pytest.mark.merge
 async def test_a_header_that_is_not_mapped_is_asked_for_again(open_board: OpenBoard) -> None:
     browser = await open_board.form("reviewer")

@@ -229,7 +229,7 @@ TERMS: Mapping[str, Sequence[str]] = {
     "hidden_rows": ("skip", "read"), "yes_many": ("yes",),
 }  # fmt: skip
 #: Those that a sheet is read with, before anything is asked for.
-READING = ("worksheet", "yes_many")
+READING = ("campaign", "worksheet", "yes_many")
 
 
 def _filled(fields: Mapping[str, str]) -> dict[str, str]:
