@@ -55,7 +55,10 @@ def _invite(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--allowance", metavar="N", help="credits this person may approve per day")
     parser.add_argument(
-        "--again", action="store_true", help="renew the login and token of an existing person"
+        "--again",
+        action="store_true",
+        help="renew the login and token of an existing person, who keeps an allowance unless you "
+        "give another; to lift it, revoke the person first",
     )
 
 

@@ -43,7 +43,7 @@ from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say
-from callsheet.tasks.values.amounts import as_text, parse_duration
+from callsheet.tasks.values.amounts import as_text, in_credits, parse_duration
 
 #: How long the login that is printed waits for a browser, in seconds.
 LOGIN = 3600.0
@@ -194,7 +194,8 @@ async def _invite(args: Namespace, board: Board) -> None:
         print_json(made.model_dump(mode="json"))
         return
     console = console_for(args)
-    console.print(plain(f"{made.name} is invited as {made.role}"))
+    limit = "" if made.allowance is None else f", up to {in_credits(made.allowance)} a day"
+    console.print(plain(f"{made.name} is invited as {made.role}{limit}"))
     console.print(plain(f"to log in once, within a week: {made.login}"))
     _print_reach(board)
     console.print(plain(f"a token for programs, shown this once: {made.token}"))

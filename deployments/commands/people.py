@@ -148,7 +148,7 @@ async def invite_person(
     allowance: Annotated[
         Decimal | None, Field(ge=0, le=10**9, decimal_places=6, description="credits a day")
     ] = None,
-    again: Annotated[bool, Field(description="renew someone who already exists")] = False,
+    again: Annotated[bool, Field(description="renew someone, who keeps an allowance")] = False,
 ) -> Invitation:
     """Invite a person."""
     token, code = make_token(at.token), make_token(at.token)

@@ -132,8 +132,9 @@ def invite_person(
 ) -> Person:
     """Let a person in, by the digests of a token and of a one-time login that holds until then.
 
-    `again` renews one whose name is known: what they had before opens nothing any more. Raises
-    BadInput where the name is taken and `again` was not said.
+    `again` renews one whose name is known: what they had before opens nothing any more. Without
+    another `allowance` the one that they have stays, unless they were revoked. Raises BadInput
+    where the name is taken and `again` was not said.
     """
     values = {
         "role": role,
@@ -143,7 +144,7 @@ def invite_person(
         "invited_at": at,
         "revoked_at": None,
     }
-    there = connection.scalar(select(people.c.id).where(people.c.name == name))
+    there = connection.execute(select(people).where(people.c.name == name)).one_or_none()
     if there is None:
         connection.execute(people.insert().values(name=name, **values))
     elif not again:
@@ -153,9 +154,12 @@ def invite_person(
             "old login and token then end",
         )
     else:
+        if allowance is None and there.revoked_at is None:
+            # A lost login is no reason to spend more.
+            values["allowance"] = there.allowance
         # The person first: what they are doing at this moment ends before, or sees this.
-        connection.execute(update(people).where(people.c.id == there).values(**values))
-        _let_go(connection, there)
+        connection.execute(update(people).where(people.c.id == there.id).values(**values))
+        _let_go(connection, there.id)
     found = find_person(connection, name)
     assert found is not None
     make_login(connection, digest=login, person=found.id, expires_at=login_until)

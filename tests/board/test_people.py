@@ -9,7 +9,7 @@ from playwright.async_api import Browser
 
 from callsheet.deployments.board.limits import LOGINS
 from callsheet.deployments.board.logins import new_login
-from tests.board.conftest import OpenBoard
+from tests.board.conftest import ALLOWANCE, OpenBoard
 from tests.board.with_videos import with_videos
 
 
@@ -48,6 +48,25 @@ async def test_a_name_is_not_taken_over_by_accident(open_board: OpenBoard) -> No
     renewed = await open_board.admin.post("/api/v1/people", json={**wanted, "again": True})
     assert renewed.status_code == 201
     assert (await open_board.viewer.get("/api/v1/me")).status_code == 401
+
+
+@pytest.mark.safeguard(
+    "tasks/ledger/people.py",
+    "if allowance is None and there.revoked_at is None:",
+    "if False:",
+)
+async def test_a_renewed_invitation_keeps_the_allowance(open_board: OpenBoard) -> None:
+    wanted = {"name": "Ann", "role": "approver", "again": True}
+
+    async def renewed(**also: int) -> float | None:
+        made = await open_board.admin.post("/api/v1/people", json={**wanted, **also})
+        assert made.status_code == 201
+        return made.json()["allowance"]
+
+    assert await renewed() == ALLOWANCE
+    assert await renewed(allowance=30) == 30
+    await open_board.admin.delete("/api/v1/people/Ann")
+    assert await renewed() is None
 
 
 async def test_whoever_is_revoked_is_out_at_once(open_board: OpenBoard) -> None:
