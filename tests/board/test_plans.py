@@ -317,6 +317,16 @@ async def test_a_plan_overtaken_leads_to_a_new_one(
     assert await paid(board, service, name) == 2
 
 
+async def test_of_two_plans_the_second_says_once_that_nothing_was_approved(
+    board: OpenBoard, name: str
+) -> None:
+    one, other = [await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2)) for _ in range(2)]
+    approving = (board.admin.post(f"{API}/plans/{plan['plan']}/approve") for plan in (one, other))
+    first, refused = sorted(await asyncio.gather(*approving), key=lambda one: one.status_code)
+    assert refused.json()["detail"].count("nothing was approved or spent") == 1
+    await ended(board.viewer, first.json()["run"])
+
+
 async def test_risen_prices_spend_nothing(board: OpenBoard, service: Sandbox, name: str) -> None:
     plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
     service.plan_fault(on="estimate", do="rewrite", nth=[*range(1, 9)], set={"credits": 99})
@@ -514,6 +524,27 @@ async def test_an_approval_without_a_budget_raises_no_budget(board: OpenBoard, n
     assert (await approve(2), await budget()) == (202, 40)
     assert (await approve(3), await budget()) == (422, 40)
     assert (await approve(3, budget=45), await budget()) == (202, 45)
+
+
+@pytest.mark.safeguard(
+    "deployments/board/services/plans.py", "if old.made_by != board.by:", "if False:"
+)
+async def test_a_budget_of_a_reviewer_is_not_given_by_approving_what_replaces_their_plan(
+    board: OpenBoard, name: str
+) -> None:
+    async def budget() -> Any:
+        return (await board.viewer.get(f"{API}/campaigns/{name}")).json()["budget"]
+
+    await made(board, f"{name}.csv", simple_sheet(1), budget=40)
+    asked = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2), budget=500)
+    await made(board, f"{name}.csv", simple_sheet(2), budget=45)
+    moved = await board.admin.post(f"{API}/plans/{asked['plan']}/approve")
+    new = await priced(board.viewer, moved.json()["plan"])
+
+    assert (new["made_by"], new["budget"], new["changes"]) == (NAMES["admin"], 45, [])
+    answer = await board.admin.post(f"{API}/plans/{new['plan']}/approve", json={})
+    assert (answer.status_code, await budget()) == (202, 45)
+    await ended(board.viewer, answer.json()["run"])
 
 
 async def test_videos_that_exist_are_adopted(board: OpenBoard, service: Sandbox, name: str) -> None:

@@ -120,6 +120,7 @@ async def again(
                     campaign=campaign.strip() or before.campaign,
                     select=select.strip() or None,
                     budget=amount_in(budget),
+                    keep_budget=False,
                     same_campaign=same_campaign or before.same_campaign,
                     new_campaign=new_campaign or before.new_campaign,
                 )

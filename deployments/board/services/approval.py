@@ -56,6 +56,8 @@ from callsheet.tasks.values.amounts import as_text
 
 #: Rows that are named where something has moved on; of more the number is said.
 NAMED = 20
+#: What a refusal says at its end, where the ledger's has not said it.
+UNSPENT = "nothing was approved or spent"
 #: Prices are asked for again for so long, in seconds; a run holds all others against the plan.
 CHECK = 5.0
 
@@ -119,7 +121,7 @@ async def _approve(
     await _check_state(board, plan)
     options = RunOptions.of(plan.terms)
     if budget is not None:
-        options = options.but(budget=budget)
+        options = options.but(budget=budget, keep_budget=False)
     elif plan.made_by != board.by:
         # A reviewer asks for a budget with a plan, or writes it into a sheet; an approver gives it.
         options = options.but(keep_budget=True)
@@ -271,7 +273,7 @@ async def _moved_on(
     words = "; ".join([*moved[:NAMED], *([f"and {more:,} more"] if more > 0 else [])])
     new = await plan_again(board, plan, words=words, sheet_id=sheet_id)
     return ProblemDetails(
-        409, f"{words}: nothing was approved or spent",
+        409, words if UNSPENT in words else f"{words}: {UNSPENT}",
         remedy="check the new plan and approve it",
         extra={"plan": new},
     )  # fmt: skip

@@ -355,11 +355,15 @@ async def plan_again(
     board: Board, old: KeptPlan, *, words: str, sheet_id: str | None = None
 ) -> str:
     """Have a plan made in the place of one that no longer holds; return the new one's id."""
+    terms = old.terms
+    if old.made_by != board.by:
+        # The budget that another person asked for does not become one that this person planned.
+        terms = {**terms, "keep_budget": True}
     new = await board.write(
         replace_plan,
         old=old,
         plan_id=board.token(),
-        terms=old.terms,
+        terms=terms,
         words=words,
         by=board.by,
         at=board.clock(),
