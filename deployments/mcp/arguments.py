@@ -36,9 +36,10 @@ Select = Annotated[
 Campaign = Annotated[str, Field(description="The campaign's name, as `list_campaigns` has it.")]
 PlanId = Annotated[str, Field(description="The id that `plan` or `retake` returned in `plan`.")]
 Row = Annotated[str, Field(description="The id of the row in its campaign.")]
-Rows = Annotated[list[str], Field(description="The ids of the rows.")]
+Rows = Annotated[list[str], Field(min_length=1, description="The ids of the rows.")]
 SomeRows = Annotated[
-    list[str] | None, Field(description="The ids of the rows; without it, all that is left.")
+    list[str] | None,
+    Field(min_length=1, description="The ids of the rows; without it, all that is left."),
 ]
 Because = Annotated[str, Field(description="Why, in a few words, for the person who approves it.")]
 After = Annotated[

@@ -198,6 +198,12 @@ async def plan_answer(caller: Caller, view: PlanView) -> PlanAnswer:
     )
 
 
+def _stopped(view: PlanView) -> str | None:
+    """Return why nobody can approve a plan as it is; None where a person can."""
+    said: str | None = view.document.get("refusal")
+    return said if view.state == "ready" else None
+
+
 def _next(view: PlanView, *, within: bool, link: str | None = None) -> str:
     if view.state == "quoting":
         return "its prices are still asked for: call `run_plan` or `status` in a few seconds"
@@ -207,6 +213,9 @@ def _next(view: PlanView, *, within: bool, link: str | None = None) -> str:
         return "its prices no longer hold: make a new plan"
     if view.state == "approved":
         return "it is approved: `status` shows how far its run is"
+    if _stopped(view):
+        words = "it cannot be approved as it is (`refusal`): call `plan` with another `campaign`"
+        return words + (", or ask a person to choose at `approve_at`" if link else "")
     if within:
         return "the allowance covers it: `run_plan` pays for it and starts"
     words = "a person has to approve it: call `run_plan`, or "
@@ -228,7 +237,7 @@ async def is_within(caller: Caller, view: PlanView) -> bool:
     The transaction that approves decides it again.
     """
     person, plan = caller.person, view.plan
-    if person.role != "agent" or plan.document is None:
+    if person.role != "agent" or plan.document is None or _stopped(view):
         return False
     if unquoted_rows(stored_plan(plan), accepts_limits=False):
         return False
@@ -246,7 +255,7 @@ async def ask(ctx: Context[Any, Any], plan: str) -> NotAsked | Elicit[Consent]:
     try:
         caller = await caller_of(ctx, "reviewer")
         view = await see_plan(caller.board, plan)
-        if view.state != "ready" or not _can_ask(ctx):
+        if view.state != "ready" or _stopped(view) or not _can_ask(ctx):
             return NotAsked()
         if await is_within(caller, view) or await caller.approver() is None:
             return NotAsked()
@@ -330,12 +339,20 @@ async def _approver(caller: Caller, view: PlanView, answer: ElicitationResult[An
             return approver
     if await is_within(caller, view):
         return caller.person
-    if view.state == "ready":
-        raise await _link(
-            caller, view, f"a person has to approve this plan{await _why(caller, view)}"
-        )
-    words = f"the plan is {view.state}; nothing was charged"
-    raise ProblemDetails(409, words, remedy=_next(view, within=False))
+    raise await _not_approved(caller, view)
+
+
+async def _not_approved(caller: Caller, view: PlanView) -> ProblemDetails:
+    """Return the refusal of a plan that nobody approves by this call."""
+    if view.state == "ready" and not _stopped(view):
+        words = f"a person has to approve this plan{await _why(caller, view)}"
+        return await _link(caller, view, words)
+    link = await link_to(caller, view) if _stopped(view) else None
+    return ProblemDetails(
+        409, _stopped(view) or f"the plan is {view.state}; nothing was charged",
+        remedy=_next(view, within=False, link=link),
+        extra={"plan": view.plan.id, "approve_at": link} if link else {},
+    )  # fmt: skip
 
 
 async def _why(caller: Caller, view: PlanView) -> str:

@@ -70,6 +70,8 @@ UNKNOWN = [
     ("run_plan", {"plan": "x", "answer": {"approve": True}}, "no argument answer"),
     ("show_videos", {"campaign": "typo", "reviews": "keep"}, "did you mean review?"),
     ("record_review", {"campaign": "c", "row": "r", "verdict": "keep", "take": 10**20}, "take"),
+    ("cancel", {"campaign": "c", "rows": []}, "rows"),
+    ("retake", {"campaign": "c", "rows": [], "because": "x"}, "rows"),
 ]
 
 
@@ -153,7 +155,8 @@ async def test_an_allowance_covers_plans_until_spent(desk: OpenDesk, service: Sa
         first = await call(client, "plan", sheet=sheet_of(2), campaign="first")
         assert first["approve_at"] is None
         await call(client, "run_plan", plan=first["plan"])
-        second = await call(client, "plan", sheet=sheet_of(1), campaign="second")
+        other = sheet_of(1, title="Other")
+        second = await call(client, "plan", sheet=other, campaign="second")
         assert desk.asked == []
         assert (await refused(client, "run_plan", plan=second["plan"]))["approve_at"]
         await finished(client, "first")
@@ -237,6 +240,22 @@ async def test_a_sheet_is_a_file_or_text_with_named_problems(
         said = await refused(client, "plan", sheet=bad, budget="lots")
         assert "budget: Input should be a valid number" in said["refusal"]
         assert ".int" not in said["refusal"]
+
+
+@pytest.mark.merge
+async def test_nobody_is_asked_for_a_plan_that_cannot_be_approved(desk: OpenDesk) -> None:
+    await desk.allow(10 * ROW)
+    async with desk.client("accept") as client:
+        first = await call(client, "plan", sheet=sheet_of(3), campaign="taken")
+        await call(client, "run_plan", plan=first["plan"])
+        await finished(client, "taken")
+        other = sheet_of(3, title="Other").replace("\nr", "\ns")
+        plan = await call(client, "plan", sheet=other, campaign="taken")
+        assert "another `campaign`" in plan["next"]
+        said = await refused(client, "run_plan", plan=plan["plan"])
+    assert said["refusal"] == plan["refusal"]
+    assert "another `campaign`" in said["remedy"]
+    assert desk.asked == []
 
 
 @pytest.mark.merge
