@@ -120,7 +120,8 @@ def _with_code(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """Return words as a sentence, with a capital and an end."""
+    """Return words as a sentence, with a capital and an end, as this person may read them."""
+    text = shown_place(text)
     end = "" if text[-1:] in ".!?:)" else "."
     return _with_code(f"{text[:1].upper()}{text[1:]}{end}")
 

@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import compile_path
 
 from callsheet.deployments.board.page import page
+from callsheet.deployments.board.places import shown_places
 from callsheet.deployments.board.problem_details import ProblemDetails, listed
 from callsheet.deployments.commands.review import TakeReview
 from callsheet.tasks.ledger.reviews import ReviewStands
@@ -54,7 +55,8 @@ def answer(request: Request, problem: ProblemDetails) -> Response:
     """Return a refusal; anyone who is not logged in is led to the page where that is done."""
     visit = request.state.visit
     if not visit.wants_page:
-        return JSONResponse(problem.as_json(), problem.status, problem.headers, media_type=PROBLEM)
+        document = shown_places(problem.as_json())
+        return JSONResponse(document, problem.status, problem.headers, media_type=PROBLEM)
     person = getattr(request.state, "person", None)
     if problem.status == 401 and visit.method == "GET":
         return _to_login(request)

@@ -20,7 +20,7 @@ from callsheet.tasks.ledger.plans import plans_of
 from callsheet.tasks.ledger.values import rows_of, takes_of
 from callsheet.tasks.sheet.read import FoundSheet
 from tests.board.conftest import NAMES, OpenBoard, board_at, forked_run
-from tests.board.stage import API, approved, ended, made, plan_for, priced
+from tests.board.stage import API, approved, ended, hand_in, made, plan_for, priced
 from tests.databases import lay_ledger
 from tests.fixtures import sandbox_fixture
 from tests.programs import Sandbox, simple_sheet
@@ -221,6 +221,28 @@ async def test_no_allowance_covers_what_else_a_plan_changes(board: OpenBoard, na
     limited = await board.approver.post(f"{API}/plans/{budget['plan']}/approve")
     assert limited.status_code == 403
     assert "sets the budget" in limited.json()["detail"]
+
+
+@pytest.mark.merge
+async def test_a_refusal_says_no_folder_of_the_machine(
+    board: OpenBoard, name: str, tmp_path: Path
+) -> None:
+    await made(board, f"{name}.csv", simple_sheet(3))
+    other = f"{name}.csv", simple_sheet(3).replace("\nr0", "\ns0")
+    plan = await plan_for(board.reviewer, *other)
+    path = f"/plans/{plan['plan']}/approve"
+    browser = await board.form("approver")
+    said = [
+        (await hand_in(board.reviewer, *other))["refusal"],
+        plan["refusal"],
+        plan["remedy"],
+        (await board.approver.post(API + path)).text,
+        (await browser.post(path)).text,
+    ]
+    for words in said:
+        assert f"{name}.csv" in words
+        assert str(tmp_path) not in words
+    assert str(tmp_path) in (await board.admin.post(API + path)).text
 
 
 @pytest.mark.merge

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from callsheet.deployments.board.board import Reviewer, TheBoard
+from callsheet.deployments.board.places import Place
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services.sheet_view import SheetView
 from callsheet.deployments.board.services.sheets import (
@@ -79,7 +80,7 @@ class SheetOut(BaseModel):
     advice: list[str]
     notes: list[str]
     actions: dict[str, int] | None
-    refusal: str | None
+    refusal: Place | None
     hidden: list[str]
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.places import Place
 from callsheet.deployments.board.problem_details import ProblemDetails, listed
 from callsheet.deployments.board.services.sheet_view import more_problems, problem_json
 from callsheet.deployments.board.services.sheets import kept_sheet, read_mapped
@@ -153,9 +154,9 @@ class PlanOut(BaseModel):
     notes: list[str]
     because: str | None
     expires_at: str | None
-    words: str | None
-    refusal: str | None
-    remedy: str | None
+    words: Place | None
+    refusal: Place | None
+    remedy: Place | None
     made_by: str
     made_at: str
     approved_by: str | None

@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.places import Place
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.run_process import resuming
 from callsheet.tasks.campaign.match import check_same_money
@@ -36,7 +37,7 @@ class RunOut(BaseModel):
     begun_at: Moment | None
     ended_at: Moment | None
     exit: int | None
-    words: str | None
+    words: Place | None
     due_at: Moment | None
     leased_until: Moment | None
 
