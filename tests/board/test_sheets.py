@@ -46,6 +46,13 @@ async def test_a_good_sheet_says_what_it_is(open_board: OpenBoard) -> None:
     assert (answer.status_code, answer.json()["campaign"]) == (201, "spring")
 
 
+async def test_a_campaign_that_is_only_planned_leads_to_its_plan(open_board: OpenBoard) -> None:
+    browser = await open_board.form("reviewer")
+    plan = await browser.post("/new", files={"sheet": ("spring.csv", b"id,script\na,Hello\n")})
+    assert 'href="/c/spring"' in (await browser.get("/activity")).text
+    assert (await browser.get("/c/spring")).url == plan.url
+
+
 async def test_every_problem_has_its_line_and_column(open_board: OpenBoard) -> None:
     found = await hand_in(open_board.reviewer, "spring.csv", WRONG)
     (problem,) = found["problems"]

@@ -76,6 +76,10 @@ async def live(request: Request, board: TheBoard, person: Viewer, campaign: str)
     runs = [] if found else await board.read(runs_of, campaign=campaign, limit=1)
     if runs:
         return page(request, "starting.html", person, campaign=campaign)
+    plans = [] if found else await board.read(plans_of, campaign=campaign, limit=1)
+    if plans:
+        # Nothing of it is approved yet: there is its plan alone.
+        return RedirectResponse(f"/plans/{part(plans[0].id)}", 303)
     found = found or await board.campaign(campaign)
     view = RowView(rows_in(request.query_params, "rows", "cancelled"))
     asked = view.asked
