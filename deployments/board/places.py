@@ -6,8 +6,9 @@ or a database on another machine stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,6 +42,11 @@ def shown_place(text: str) -> str:
 def shown_places(said: Mapping[str, Any]) -> dict[str, Any]:
     """Return an object as the person of the request may read it."""
     return {name: without_folders(one, _HIDDEN.get()) for name, one in said.items()}
+
+
+def hiding() -> Callable[[Any], Any]:
+    """Return what makes a value one that the person of the request may read, in any thread."""
+    return partial(without_folders, folders=_HIDDEN.get())
 
 
 def without_folders(said: Any, folders: tuple[str, ...]) -> Any:

@@ -221,27 +221,27 @@ def export(
     what: What,
     format: Format,
     link: Link = lambda uri: None,
+    shown: Callable[[Any], Any] = lambda value: value,
 ) -> int:
     """Write every line to `out` as it is read; return how many there were.
 
-    `link` is as `link_maker` returns it. Raise ConfigurationError if the libraries for the format
-    are not installed.
+    `link` is as `link_maker` returns it, `shown` what a value is for those who get the file. Raise
+    ConfigurationError if the libraries for the format are not installed.
     """
     columns = ("campaign", *COLUMNS[what])
+    told = _told(campaign.name, columns, _LINES[what](connection, campaign.id, link), shown)
     # Whoever reads `out` may leave before the end.
-    with closing(
-        _told(campaign.name, columns, _LINES[what](connection, campaign.id, link))
-    ) as lines:
+    with closing(told) as lines:
         return WRITE[format](out, columns, lines)
 
 
 def _told(
-    campaign: str, columns: Iterable[str], lines: Lines
+    campaign: str, columns: Iterable[str], lines: Lines, shown: Callable[[Any], Any]
 ) -> Generator[dict[str, Any], None, None]:
     """Yield lines with ordered columns, times as datetimes, and redacted text."""
     for line in lines:
         named = {"campaign": campaign, **line}
-        yield {name: _value(name, named[name]) for name in columns}
+        yield {name: shown(_value(name, named[name])) for name in columns}
 
 
 def _value(name: str, value: Any) -> Any:

@@ -43,6 +43,9 @@ async def test_nobody_sees_where_files_are(
             if method == "GET" and not any(word in path for word in LONG):
                 answer = await opened.viewer.get(path)
                 shown[f"{path} {answer.status_code}"] = answer.text
+        for file in ("rows", "takes", "events", "traffic"):
+            answer = await opened.viewer.get(f"/c/paths/report/{file}.csv")
+            shown[f"{file} {answer.status_code}"] = answer.text
     leaks = {where: text[max(0, text.find(str(tmp_path)) - 60) : text.find(str(tmp_path)) + 90]
              for where, text in shown.items() if str(tmp_path) in text}  # fmt: skip
     assert leaks == {}

@@ -28,6 +28,7 @@ from callsheet.deployments.board.board import (
 )
 from callsheet.deployments.board.limits import OneStream
 from callsheet.deployments.board.page import filled, page, part
+from callsheet.deployments.board.places import hiding
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import FOR_A_PERSON, RowView, rows_in
 from callsheet.deployments.board.run_process import resuming
@@ -445,7 +446,7 @@ async def file(board: TheBoard, person: Viewer, campaign: str, what: str, form: 
     if kind is None or format is None:
         raise ProblemDetails(404, "a report has no such file")
     out = io.BytesIO()
-    query = partial(export, campaign=found, out=out, what=kind, format=format)
+    query = partial(export, campaign=found, out=out, what=kind, format=format, shown=hiding())
     await board.read(query, link=link_maker(kind, board.settings))
     named = f'attachment; filename="{found.name}-{what}.{form}"'
     return Response(out.getvalue(), 200, {"Content-Disposition": named}, TYPES[format])
