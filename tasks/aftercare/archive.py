@@ -10,7 +10,7 @@ import asyncio
 import io
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,7 +76,8 @@ class VideosZip:
     """A ZIP of the videos of some `rows`, with their captions and a status sheet.
 
     `at` dates its files (Unix seconds). `inside` says that it is for people of the organization: a
-    guest's has no credits, briefs, names or notes. `videos`, `size` (bytes of files) and
+    guest's has no credits, briefs, names or notes. `shown` is what a line of the status sheet is
+    for those who get it. `videos`, `size` (bytes of files) and
     `missing`, which are names of files, are complete at its end.
     """
 
@@ -88,6 +89,7 @@ class VideosZip:
     store: str
     at: float
     inside: bool = True
+    shown: Callable[[Any], Any] = lambda value: value
     videos: int = 0
     size: int = 0
     missing: list[str] = field(default_factory=list)
@@ -186,7 +188,7 @@ class VideosZip:
     def _status(self, line: ShownRow, added: Mapping[str, str]) -> dict[str, Any]:
         """Return a row's line of the status sheet, with the names of its files in the ZIP."""
         if self.inside:
-            status = status_line(line, line.document)
+            status = dict(self.shown(status_line(line, line.document)))
         else:
             # Somebody from outside, whose verdict is the client's.
             status = {"row": line.row, "title": line.title, "take": line.video_take}

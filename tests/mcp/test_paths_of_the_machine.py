@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from contextlib import aclosing
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -43,6 +46,17 @@ async def test_nobody_sees_where_files_are(
             if method == "GET" and not any(word in path for word in LONG):
                 answer = await opened.viewer.get(path)
                 shown[f"{path} {answer.status_code}"] = answer.text
+        packed = await opened.viewer.get("/campaigns/paths/videos.zip")
+        with ZipFile(BytesIO(packed.content)) as archive:
+            shown["status sheet"] = archive.read("paths/status.csv").decode()
+        address = "/api/v1/campaigns/paths/events"
+        async with (
+            opened.viewer.stream("GET", address) as events,
+            aclosing(events.aiter_text()) as come,
+        ):
+            shown["events"] = ""
+            while "paths.csv" not in shown["events"]:
+                shown["events"] += await anext(come)
         for file in ("rows", "takes", "events", "traffic"):
             answer = await opened.viewer.get(f"/c/paths/report/{file}.csv")
             shown[f"{file} {answer.status_code}"] = answer.text

@@ -125,7 +125,7 @@ class EventLine(BaseModel):
     take: int | None
     old: str | None
     new: str | None
-    words: str | None
+    words: Place | None
 
 
 class WholeRowLine(RowLine):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.places import hiding
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.tasks.aftercare.archive import VideosZip
 from callsheet.tasks.aftercare.pictures import Pictures
@@ -107,6 +108,7 @@ class Videos:
             store=open_store(self._board.settings.store).address,
             at=self._board.clock(),
             inside=inside,
+            shown=hiding(),
         )
 
     @asynccontextmanager
