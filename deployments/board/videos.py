@@ -139,7 +139,7 @@ class Gallery:
             "view": view,
             "reasons": REASONS,
             "may_decide": self.board.who.may("reviewer"),
-            "may_retake": self.board.who.may("approver"),
+            "may_retake": self.is_inside and self.board.who.may("reviewer"),
             "may_download": self.board.who.may_download,
             # Someone who came by a link sees videos, and no other page.
             "guest": self.board.who.guest,

@@ -55,14 +55,15 @@ CHANGES = {
         POST /new  POST /new/{sheet_id}/all-rows  POST /new/{sheet_id}/all-rows/shown
         POST /new/{sheet_id}/cells  POST /new/{sheet_id}/columns
         POST /new/{sheet_id}/first-rows  POST /plans/{plan_id}/again  POST /plans/{plan_id}/rows
+        POST /c/{campaign}/retakes
         POST API/campaigns/{campaign}/retakes  POST API/campaigns/{campaign}/reviews
         POST API/plans  POST API/sheets
     """,
     "at_least approver": """
         POST /c/{campaign}/again  POST /c/{campaign}/cancel  POST /c/{campaign}/carry-on
         POST /c/{campaign}/changes  POST /c/{campaign}/prune  POST /c/{campaign}/resume
-        POST /c/{campaign}/retakes  POST /c/{campaign}/rows/{row}/cancel
-        POST /c/{campaign}/rows/{row}/settle  POST /plans/{plan_id}/approve
+        POST /c/{campaign}/rows/{row}/cancel  POST /c/{campaign}/rows/{row}/settle
+        POST /plans/{plan_id}/approve
         POST API/campaigns/{campaign}/cancel  POST API/campaigns/{campaign}/carry-on
         POST API/campaigns/{campaign}/prune  POST API/campaigns/{campaign}/rows/{row}/resolve
         POST API/unsettled-calls/{call}  POST API/campaigns/{campaign}/repair
@@ -118,7 +119,7 @@ INSIDE = ("Kettle", "Mara", "Vera", "Ada")
 OFFERED = {
     "viewer": "GET /c/{campaign}/report",
     "reviewer": "POST /c/{campaign}/videos/{row}/review",
-    "approver": "POST /c/{campaign}/retakes",
+    "approver": "GET /c/{campaign}/prune",
     "admin": "POST /people/invite",
     "see": "GET /c/{campaign}/videos",
     "see+decide": "POST /c/{campaign}/videos/{row}/review",

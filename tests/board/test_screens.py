@@ -301,6 +301,21 @@ async def test_retake_is_about_what_is_ticked_else_shown_else_failed(open_board:
         assert "too dark" in answer.text
 
 
+async def test_a_reviewer_asks_for_retakes_and_a_viewer_only_looks(open_board: OpenBoard) -> None:
+    await in_every_state(open_board)
+    pages = ("", "/rows/failed", "/attention")
+    offered = {
+        role: [
+            '/c/spring/retakes"' in (await browser.get(f"/c/spring{page}")).text for page in pages
+        ]
+        for role in ("viewer", "reviewer")
+        if (browser := await open_board.form(role))
+    }
+    assert offered == {"viewer": [False] * 3, "reviewer": [True] * 3}
+    asked = await browser.post("/c/spring/retakes", data={"row": "failed"})
+    assert asked.url.path.startswith("/plans/")
+
+
 async def test_what_needs_a_person_is_told_by_what_is_the_matter(open_board: OpenBoard) -> None:
     await in_every_state(open_board)
 

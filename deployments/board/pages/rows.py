@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.datastructures import FormData, QueryParams
 from starlette.responses import RedirectResponse, Response
 
-from callsheet.deployments.board.board import Approver, Board, TheBoard, Viewer
+from callsheet.deployments.board.board import Approver, Board, Reviewer, TheBoard, Viewer
 from callsheet.deployments.board.page import page, part
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import filter_in
@@ -101,8 +101,9 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
         "next": found.next,
         "commands": found.commands,
         "reasons": REASONS,
-        "may_retake": own.state in RETAKEABLE and own.enabled,
-        "may_cancel": own.state in LIVE | {"ready"},
+        "may_retake": board.who.may("reviewer") and own.state in RETAKEABLE and own.enabled,
+        "may_cancel": board.who.may("approver") and own.state in LIVE | {"ready"},
+        "may_settle": own.state == "uncertain" and own.take and board.who.may("approver"),
         "refused": None,
     }
 
@@ -130,7 +131,7 @@ FORM = ("because", "even_kept", "view", "all", "reason", "sort")
 
 
 @retakes_router.post("/retakes")
-async def retakes(request: Request, board: TheBoard, person: Approver, campaign: str) -> Response:
+async def retakes(request: Request, board: TheBoard, person: Reviewer, campaign: str) -> Response:
     """Have other takes of rows priced, and go to their plan."""
     async with request.form(max_files=0, max_fields=MOST + 20) as fields:
         rows = await _rows_meant(board, campaign, fields)
