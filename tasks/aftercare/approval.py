@@ -184,8 +184,9 @@ def _check_allowance(
     total = plan.total or Decimal(0)
     if spent + total > allowance:
         more = spent + total - allowance
+        costs = "costs" if total == asked.shown.total else "may cost up to"
         raise AllowanceSpent(
-            f"the plan costs {in_credits(total, price)}; {by} may approve "
+            f"the plan {costs} {in_credits(total, price)}; {by} may approve "
             f"{in_credits(allowance, price)} a day and has approved "
             f"{with_money(as_text(spent), spent, price)} today (UTC): "
             f"{with_money(as_text(more), more, price)} too many; nothing was approved or spent",

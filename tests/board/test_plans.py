@@ -162,6 +162,7 @@ async def test_an_allowance_counts_the_highest_price(
         page = (await (await board.form("viewer")).get(path)).text
     assert (answer.status_code, over.status_code, plan["total"]) == (403, 422, 60)
     # Every door says the same: in credits, and in money where a credit has a price.
+    assert "the plan may cost up to 102 credits (51.00 USD)" in answer.json()["detail"]
     assert "100 credits (50.00 USD) a day" in answer.json()["detail"]
     assert "2 (1.00 USD) too many" in answer.json()["detail"]
     assert "the budget of the campaign is 20 credits (10.00 USD)" in over.json()["detail"]
