@@ -119,11 +119,17 @@ def _with_code(text: str) -> str:
     return Markup("").join(code.format(one) if i % 2 else one for i, one in enumerate(parts))
 
 
+#: A sentence that begins with a plain word.
+_WORD = re.compile(r"[a-z][a-z'’-]*[,;]?(?: |$)")
+
+
 def _sentence(text: str) -> str:
     """Return words as a sentence, with a capital and an end, as this person may read them."""
     text = shown_place(text)
     end = "" if text[-1:] in ".!?:)" else "."
-    return _with_code(f"{text[:1].upper()}{text[1:]}{end}")
+    # The id of a row and the name of a file stay as they are.
+    first = text[:1].upper() if _WORD.match(text) else text[:1]
+    return _with_code(f"{first}{text[1:]}{end}")
 
 
 def _day(at: float | None) -> str:

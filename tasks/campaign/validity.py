@@ -111,7 +111,7 @@ def paid_since(shown: Collection[tuple[str, str]], now: Iterable[PaidElsewhere])
 
 
 def _unpaid(row: str, why: str | None) -> str:
-    return f"{row}: it is no longer paid for" + (f": {why}" if why else "")
+    return f"{row}: it costs nothing now" + (f": {why}" if why else "")
 
 
 def _taken_back(shown: Plan, now: Plan) -> list[str]:

@@ -332,6 +332,8 @@ async def test_a_plan_overtaken_leads_to_a_new_one(
     answer = await board.admin.post(f"{API}/plans/{other['plan']}/approve")
     assert answer.status_code == 409, answer.text
     new = await priced(board.viewer, answer.json()["plan"])
+    page = (await (await board.form("viewer")).get(f"/plans/{new['plan']}")).text
+    assert "<p>r001: it costs nothing now; r002: it costs nothing now.</p>" in page
     assert (new["counts"], new["total"], new["replaces"]) == ({"none": 2}, 0, other["plan"])
     old = (await board.viewer.get(f"{API}/plans/{other['plan']}")).json()
     assert (old["state"], old["replaced_by"]) == ("void", new["plan"])
