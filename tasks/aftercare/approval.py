@@ -196,13 +196,17 @@ def _check_allowance(
 
 def _check_videos_only(connection: Connection, asked: _Asked, approver: Person) -> None:
     """Raise AllowanceSpent where a plan changes more than an allowance covers."""
+    remedy = "ask a person without an allowance limit to approve it"
     words = beyond_allowance(connection, asked.plan, approver)
     if words is None and (budget := _new_budget(connection, asked)) is not None:
         words = f"this sets the budget of {asked.plan.campaign} to {in_credits(budget)}"
+        known = find_campaign(connection, asked.plan.campaign)
+        if known is not None and known.budget is not None:
+            remedy = f"approve it with the budget of now, {in_credits(known.budget)}, or {remedy}"
     if words is not None:
         raise AllowanceSpent(
             f"an allowance covers only making videos, and {words}; nothing was approved or spent",
-            remedy="ask a person without an allowance limit to approve it",
+            remedy=remedy,
         )
 
 

@@ -567,7 +567,10 @@ async def test_a_budget_of_a_reviewer_is_not_given_by_approving_what_replaces_th
     new = await priced(board.viewer, moved.json()["plan"])
 
     assert (new["made_by"], new["budget"], new["changes"]) == (NAMES["admin"], 45, [])
-    answer = await board.admin.post(f"{API}/plans/{new['plan']}/approve", json={})
+    path = f"{API}/plans/{new['plan']}/approve"
+    limited = await board.approver.post(path, json={"budget": 60})
+    assert "approve it with the budget of now, 45 credits, or ask" in limited.json()["remedy"]
+    answer = await board.approver.post(path, json={"budget": 45})
     assert (answer.status_code, await budget()) == (202, 45)
     await ended(board.viewer, answer.json()["run"])
 
