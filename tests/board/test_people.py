@@ -44,6 +44,8 @@ async def test_a_name_is_not_taken_over_by_accident(open_board: OpenBoard) -> No
     refused = await open_board.admin.post("/api/v1/people", json=wanted)
 
     assert refused.status_code == 422
+    unclear = await open_board.admin.post("/api/v1/people", json={**wanted, "again": "on"})
+    assert unclear.status_code == 422
     assert (await open_board.viewer.get("/api/v1/me")).json()["role"] == "viewer"
     renewed = await open_board.admin.post("/api/v1/people", json={**wanted, "again": True})
     assert renewed.status_code == 201

@@ -16,7 +16,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Strict, ValidationError, create_model
 from starlette.datastructures import FormData, UploadFile
 
 from callsheet.deployments.board.board import TheBoard, at_least, with_right
@@ -118,7 +118,7 @@ def _body(do: Command, taken: Iterable[Parameter]) -> Parameter:
         and issubclass(first.annotation, BaseModel)
     ):
         return first
-    model = _model(do, frozenset(one.name for one in taken))
+    model = _model(do, frozenset(one.name for one in taken), strict=True)
     if any(field.is_required() for field in model.model_fields.values()):
         return _named(BODY, model)
     return _named(BODY, model | None).replace(default=None)
@@ -131,10 +131,16 @@ def _parameters(do: Command) -> list[Parameter]:
 
 
 @cache
-def _model(do: Command, names: frozenset[str]) -> type[BaseModel]:
-    """Return the model of a body with these parameters of a command; it takes no others."""
+def _model(do: Command, names: frozenset[str], *, strict: bool = False) -> type[BaseModel]:
+    """Return the model of a body with these parameters of a command; it takes no others.
+
+    `strict`: true and false alone are yes and no, as JSON has them and a form does not.
+    """
     fields = {
-        one.name: (one.annotation, ... if one.default is Parameter.empty else one.default)
+        one.name: (
+            Annotated[one.annotation, Strict()] if strict and _is_truth(one) else one.annotation,
+            ... if one.default is Parameter.empty else one.default,
+        )
         for one in _parameters(do)
         if one.name in names
     }
@@ -174,6 +180,10 @@ def read_fields(form: FormData, do: Command) -> dict[str, Any]:
 def _text(value: UploadFile | str) -> str:
     # A form whose file was left empty has an empty one.
     return value if isinstance(value, str) else b64encode(value.file.read()).decode()
+
+
+def _is_truth(one: Parameter) -> bool:
+    return bool in (one.annotation, *get_args(one.annotation)[:1])
 
 
 def _is_list(one: Parameter) -> bool:
