@@ -188,6 +188,8 @@ async def plan_answer(caller: Caller, view: PlanView) -> PlanAnswer:
     open_ = view.state in ("quoting", "ready") and not within
     link = await link_to(caller, view) if open_ else None
     shown = {name: said[name][:SHOWN] for name in ("rows", "elsewhere", "retiring")}
+    if _stopped(view):
+        said["remedy"] = _next(view, within=False, link=link)
     return PlanAnswer(
         **{**said, **shown},
         rows_total=len(said["rows"]),

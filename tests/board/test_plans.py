@@ -236,10 +236,11 @@ async def test_a_refusal_says_no_folder_of_the_machine(
     said = [
         (await hand_in(board.reviewer, *other))["refusal"],
         plan["refusal"],
-        plan["remedy"],
         (await board.approver.post(API + path)).text,
         (await browser.post(path)).text,
     ]
+    remedy = 'make a plan with another "campaign", or with "same_campaign": true'
+    assert plan["remedy"] == remedy
     for words in said:
         assert f"{name}.csv" in words
         assert str(tmp_path) not in words

@@ -21,6 +21,7 @@ from callsheet.deployments.board.services.plans import (
     latest_of,
     plan_again,
     proposed,
+    remedy_in,
 )
 from callsheet.deployments.board.services.sheets import (
     hand_in_fetched,
@@ -201,7 +202,7 @@ async def _check_run(board: Board, plan: KeptPlan, options: RunOptions) -> Sheet
     if plan.document["refusal"]:
         raise ProblemDetails(
             422, plan.document["refusal"], title="This cannot be approved",
-            remedy=plan.document["remedy"],
+            remedy=remedy_in(plan.document),
         )  # fmt: skip
     kept = await kept_sheet(board, plan.sheet_id)
     fetched = await fetch_again(board, kept)

@@ -287,7 +287,7 @@ class PlanView:
             expires_at=_moment(plan.expires_at),
             words=plan.words,
             refusal=self.document.get("refusal"),
-            remedy=self.document.get("remedy"),
+            remedy=remedy_in(self.document),
             made_by=plan.made_by,
             made_at=iso(plan.made_at),
             approved_by=plan.approved_by,
@@ -350,6 +350,16 @@ async def see_plans(board: Board, campaign: str | None, *, limit: int = 50) -> l
     """Return the newest plans, of a campaign or of all, without their rows."""
     found = await board.read(plans_of, campaign=campaign, limit=limit)
     return [PlanView(plan=plan, state=plan.state_at(board.clock())) for plan in found]
+
+
+def remedy_in(document: Mapping[str, Any]) -> str | None:
+    """Return what helps where a plan is refused, as a call of the API says it."""
+    said: str | None = document.get("remedy")
+    if said is None or "--" not in said:
+        return said
+    terms = ("same_campaign", "new_campaign")
+    named = [f'"{one}": true' for one in terms if f"--{one.replace('_', '-')}" in said]
+    return ", or with ".join(['make a plan with another "campaign"', *named])
 
 
 async def plan_again(
