@@ -299,6 +299,22 @@ def plans_of(
     return _LISTED.all(connection, query.order_by(plans.c.made_at.desc(), plans.c.id).limit(limit))
 
 
+def waiting_plans(connection: Connection, *, limit: int) -> list[KeptPlan]:
+    """Return plans that wait for approval, the newest first, without their documents.
+
+    Of each campaign the newest alone, also where its prices have expired: then it is asked for
+    again where it is approved.
+    """
+    newer = plans.alias("newer")
+    later = select(newer.c.id).where(
+        newer.c.campaign == plans.c.campaign,
+        newer.c.made_at > plans.c.made_at,
+        newer.c.state.in_(("quoting", "ready", "approved")),
+    )
+    query = _LISTED.query.where(plans.c.state == "ready", ~later.exists())
+    return _LISTED.all(connection, query.order_by(plans.c.made_at.desc(), plans.c.id).limit(limit))
+
+
 def approved_since(connection: Connection, campaign: str, moment: float) -> KeptPlan | None:
     """Return a plan of the campaign that was approved after a moment, if one was."""
     query = _PLANS.query.where(

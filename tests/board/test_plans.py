@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
@@ -135,6 +136,24 @@ async def test_somebody_below_an_approver_spends_nothing(board: OpenBoard, name:
     assert (await board.viewer.post(f"{API}/plans", json={"sheet": "x"})).status_code == 403
     assert (await board.nobody.get(f"{API}/plans/{plan['plan']}")).status_code == 401
     assert (await board.viewer.get(f"{API}/plans/{plan['plan']}")).json()["state"] == "ready"
+
+
+async def test_the_first_page_lists_the_plans_that_wait_for_approval(
+    board: OpenBoard, name: str
+) -> None:
+    await plan_for(board.reviewer, f"{name}.csv", simple_sheet(1))
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
+    viewer = await board.form("viewer")
+    before = (await viewer.get("/")).text
+    await approved(board.admin, plan)
+    after = (await viewer.get("/")).text
+
+    waiting = before.partition("Waiting for approval")[2].partition("</section>")[0]
+    assert re.findall(r"/plans/([\w-]+)", waiting) == [plan["plan"]]
+    assert name in waiting
+    assert ">30" in waiting
+    assert "Rita" in waiting
+    assert plan["plan"] not in after
 
 
 @pytest.mark.merge

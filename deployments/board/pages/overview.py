@@ -19,16 +19,19 @@ from callsheet.tasks.aftercare.costs import GROUPINGS, By, month_of, own_columns
 from callsheet.tasks.ledger.audit_log import acts_of, ledger_mark
 from callsheet.tasks.ledger.campaigns import all_campaigns, tally_of
 from callsheet.tasks.ledger.costs import charged_in
+from callsheet.tasks.ledger.plans import waiting_plans
 from callsheet.tasks.ledger.values import State
 from callsheet.tasks.metrics import CONTENT_TYPE
 from callsheet.tasks.runtime.errors import CallsheetError
 
 router = APIRouter()
+#: Plans that wait for approval and are listed at most.
+PLANS = 20
 
 
 @router.get("/")
 async def campaigns(request: Request, board: TheBoard, person: Viewer) -> Response:
-    """Show all campaigns, and this month's total over them."""
+    """Show what waits for approval, all campaigns, and this month's total over them."""
     found = await board.read(all_campaigns)
     shown = [(one, await board.read(tally_of, campaign=one)) for one in found]
     month = replace(month_of(board.clock()), sandbox=board.settings.sandbox)
@@ -36,7 +39,11 @@ async def campaigns(request: Request, board: TheBoard, person: Viewer) -> Respon
     states: Counter[State] = Counter()
     for _, tally in shown:
         states.update(tally.rows)
-    return page(request, "campaigns.html", person, campaigns=shown, states=states, charged=charged)
+    return page(
+        request, "campaigns.html", person,
+        campaigns=shown, states=states, charged=charged,
+        waiting=await board.read(waiting_plans, limit=PLANS), now=board.clock(),
+    )  # fmt: skip
 
 
 # `/costs`: what all campaigns cost.
