@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.values import PAID
 from callsheet.tasks.campaign.waits import first_videos
 from callsheet.tasks.engine.policy.decision import Lane, Rules, lane_of
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.diff import ACTIONS, Action, changed_fields, diff_row
+from callsheet.tasks.ledger.earlier_takes import refused_rows, say_held
 from callsheet.tasks.ledger.quotes import too_dear
 from callsheet.tasks.ledger.service_state import PaidCall, calls_about
 from callsheet.tasks.ledger.values import CampaignRow, State, Take, last_made, video_named
@@ -84,13 +86,16 @@ def explain(
     own, takes = whole.row, [one.take for one in reversed(whole.takes)]
     videos = [take.video_id for take in takes if take.video_id]
     named = video_named(connection, own)
+    comes = next_run(own, named, now=now, rules=rules, made=last_made(takes))
+    if comes.action in PAID and (one := refused_rows(connection, campaign.id).get(own.row)):
+        comes = _left_to_a_person(comes, say_held(one))
     return Explanation(
         campaign=campaign,
         whole=whole,
         document=whole.shown.document,
         calls=calls_about(connection, take_ids=[take.id for take in takes], video_ids=videos),
         hinted=hinted_at(connection, videos),
-        next=next_run(own, named, now=now, rules=rules, made=last_made(takes)),
+        next=comes,
         commands=commands_for(campaign, own),
     )
 
@@ -252,6 +257,11 @@ def next_run(
     )
 
 
+def _left_to_a_person(comes: Next, why: str) -> Next:
+    means = ACTIONS["person"]
+    return replace(comes, action="person", means=means, why=why, lane=None, lane_means=None)
+
+
 def run_line(campaign: Campaign) -> str:
     """Return the command that runs a campaign again from its sheet."""
     return suggest_run(campaign.sheet, campaign.name, *service_of(campaign))
@@ -273,7 +283,7 @@ def brief_of(row: CampaignRow) -> Brief:
 
 
 def _lane(row: CampaignRow, action: Action, state: State, now: float, rules: Rules) -> Lane | None:
-    if action in ("make", "retake", "edit"):
+    if action in PAID:
         # After it is quoted and approved.
         state = "approved"
     elif action != "fetch":

@@ -318,6 +318,9 @@ def test_a_list_without_keys_is_evidence_that_stands_until_a_person_decides(
     # What was seen once holds, whatever can be looked up later.
     forgetful.sandbox.plan_fault(on="list", do="forbidden")
     assert forgetful.run().status == 4
+    told = forgetful.desk.call("explain", forgetful.name, "r001", "--json").json["next_run"]
+    assert (told["action"], told["lane"]) == ("person", None)
+    assert "--pay-again" in told["why"]
     assert forgetful.run("--pay-again").status == 0
     assert forgetful.bought() == 4
     history = forgetful.desk.call("explain", forgetful.name, "r001", "--json").out

@@ -55,7 +55,7 @@ def refused(row: CampaignRow, memory: Memory, observation: RefusedAs) -> Decisio
         return Decision(memory, to="held", reason=f"{words} for a new video")
     # Nothing that a row could be blamed for: every other one would be told the same.
     words = (
-        f"{observation.words}: add credits, then run again"
+        f"{observation.words.rstrip('.')}: add credits, then run again"
         if observation.status == 402
         else observation.words
     )
