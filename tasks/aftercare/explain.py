@@ -306,15 +306,14 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
     match row.state:
         case "planned" | "quoted" | "approved":
             return [Command(run, "quote it, ask, and make it"), cancel]
-        case "submitting" | "rendering" | "ready":
+        case "submitting" | "rendering":
             return [Command(run, "continue it: it is paid for, nothing more is spent"), cancel]
+        case "ready":
+            # Its video is made: there is nothing to cancel.
+            return [Command(run, "continue it: it is paid for, nothing more is spent")]
         case "held" if row.take is not None and row.take.stands:
-            return [
-                Command(run, "try again; what is paid for is not paid again"),
-                retake,
-                looks,
-                cancel,
-            ]
+            again = Command(run, "try again; what is paid for is not paid again")
+            return [again, retake, looks, *([cancel] if row.take.ready_at is None else [])]
         case "held" if first_videos([row.reason]):
             approve = suggest("approve", campaign.name, *service)
             words = f"keep {first_videos([row.reason])} and approve what waits for it"

@@ -55,6 +55,17 @@ async def test_every_command_line_that_is_told_can_be_typed(ledger: Ledger) -> N
             parser.parse_args(words)
 
 
+@pytest.mark.parametrize("state", ["ready", "held"])
+async def test_nothing_is_suggested_to_cancel_once_the_video_is_made(ledger: Ledger, state) -> None:
+    stage = await Stage.set(ledger, brief())
+    row = await stage.ready()
+    if state == "held":
+        assert await stage.moved(row, "held", "its video is corrupt")
+    lines = [command.line for command in commands_for(stage.campaign, await stage.row())]
+    assert lines
+    assert not [line for line in lines if "callsheet cancel" in line]
+
+
 async def test_it_begins_with_what_can_be_done_and_ends_with_keys_and_digests(tmp_path: Path):
     address = f"sqlite:///{tmp_path / 'ledger.db'}"
     async with await open_ledger(address) as ledger:
