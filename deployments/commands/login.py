@@ -420,7 +420,7 @@ def _show(document: dict[str, Any]) -> None:
         "key": document["key"],
         "from": f"{document['source']}: {document['where']}",
         "service": document["base_url"],
-        "organisation": document["organisation"] or "the service does not say",
+        "organization": document["organisation"] or "the service does not say",
         "scopes": scopes,
         "accepted": accepted,
     }

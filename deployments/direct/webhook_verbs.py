@@ -65,9 +65,11 @@ async def create(at: Session) -> Document:
         at.console.print(f"its secret is in {plain(args.secret_file)}, for your eyes only")
         document["secret_file"] = args.secret_file
     else:
-        at.console.print("its secret, which will not be shown again:")
-        # As it is: markup would take brackets out of it. With --json it is in the document alone.
-        if not args.json:
+        if args.json:
+            at.console.print("its secret, which will not be shown again, is in the document")
+        else:
+            at.console.print("its secret, which will not be shown again:")
+            # As it is: markup would take brackets out of it.
             print(visible(made.secret), file=at.console.file)
         document["secret"] = made.secret
     return document
