@@ -337,7 +337,9 @@ def _type(name: str) -> pa.DataType:
         return pa.bool_()
     if name in _LISTS:
         return pa.list_(pa.string())
-    moment = name in ("at", "since") or name.endswith("_at")
+    # A column of the sheet's own has text, whatever its name ends in.
+    own = name.startswith("x_")
+    moment = not own and (name in _MOMENTS or name.endswith("_at"))
     return pa.timestamp("us", "UTC") if moment else pa.string()
 
 

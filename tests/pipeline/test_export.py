@@ -11,6 +11,7 @@ from zipfile import ZIP_STORED, ZipFile
 
 import pytest
 from PIL import Image
+from pyarrow import parquet
 
 from tests.programs import Desk, simple_sheet
 
@@ -266,6 +267,17 @@ def test_costs_by_a_column_of_ones_own_are_a_file_for_spreadsheets(desk: Desk, n
     ]
     assert desk.call("costs", "--by", "x_client", "-o", "-").out.encode() == file
     assert desk.call("costs", "-o", "-", "--json").status == 2
+
+
+def test_a_column_of_ones_own_is_text_in_parquet_whatever_its_name_ends_in(
+    desk: Desk, name: str
+) -> None:
+    text = simple_sheet(1, columns=",x_shot_at", cells=",2026-11-03")
+    assert desk.run(desk.sheet(f"{name}.csv", text)).status == 0
+    said = desk.call("costs", "--by", "x_shot_at", "-o", "costs.parquet")
+    assert said.status == 0, said.err
+    [line] = parquet.read_table(desk.folder / "costs.parquet").to_pylist()
+    assert (line["x_shot_at"], line["charged"]) == ("2026-11-03", 15)
 
 
 def test_every_price_is_told_in_money_too(desk: Desk, name: str) -> None:
