@@ -304,6 +304,9 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
     cancel = Command(suggest("cancel", *of, *service), "cancel it")
     edit = Command(run, "after editing its line of the sheet: a new video, priced and approved")
     match row.state:
+        case "planned" if not row.enabled:
+            words = "after enabled is yes in its line of the sheet: quote it, ask, and make it"
+            return [Command(run, words), cancel]
         case "planned" | "quoted" | "approved":
             return [Command(run, "quote it, ask, and make it"), cancel]
         case "submitting" | "rendering":

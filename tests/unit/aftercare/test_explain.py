@@ -66,6 +66,12 @@ async def test_nothing_is_suggested_to_cancel_once_the_video_is_made(ledger: Led
     assert not [line for line in lines if "callsheet cancel" in line]
 
 
+async def test_a_row_that_is_switched_off_is_not_said_to_be_made_by_a_run(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief(enabled=False))
+    [run, _cancel] = commands_for(stage.campaign, await stage.row())
+    assert run.does.startswith("after enabled is yes in its line of the sheet")
+
+
 async def test_it_begins_with_what_can_be_done_and_ends_with_keys_and_digests(tmp_path: Path):
     address = f"sqlite:///{tmp_path / 'ledger.db'}"
     async with await open_ledger(address) as ledger:
