@@ -31,7 +31,7 @@ from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.runtime.suggest import again_with, suggest
 from callsheet.tasks.values.amounts import CreditPrice, as_number, count, in_credits, in_table
 
 #: What a retake sends: its reason changes nothing of it.
@@ -71,9 +71,8 @@ async def _main(args: Namespace) -> dict[str, Any]:
 
 def _other_service(campaign: Campaign) -> BadInput:
     made = "with --sandbox" if campaign.sandbox else "with a real service"
-    add = "say --sandbox" if campaign.sandbox else "leave --sandbox out"
-    return BadInput(f"campaign {campaign.name} was made {made}; nothing was spent",
-                    remedy=f"{add}, and run the same command again")  # fmt: skip
+    add = f"say --sandbox: {again_with('--sandbox')}" if campaign.sandbox else "leave --sandbox out"
+    return BadInput(f"campaign {campaign.name} was made {made}; nothing was spent", remedy=add)
 
 
 async def _approve(args: Namespace, campaign: Campaign, console: Console, plan: Plan) -> Plan:

@@ -16,9 +16,11 @@ from callsheet.deployments.commands.reading import campaign_and_words, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.aftercare import review as changes
+from callsheet.tasks.aftercare.explain import service_of
 from callsheet.tasks.aftercare.guests import check_sees, shown_to, side_of, within
 from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.campaign.selection import rows_asked
+from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.reviews import (
     VERDICTS,
@@ -200,7 +202,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
     console = console_for(args)
     console.print(plain(words))
     if verdict == "reject":
-        _say_retake(args, campaign.name, "ROW" if several else names[0], console)
+        _say_retake(args, campaign, "ROW" if several else names[0], console)
     lines = [document(row) for row in rows]
     told = [{name: line[name] for name in _MEMBERS} for line in lines]
     return {"campaign": campaign.name, "rows": told, **counts, "exit": 0}
@@ -258,9 +260,9 @@ def _say_many(done: Reviewed, verdict: Verdict) -> str:
     return words
 
 
-def _say_retake(args: Namespace, campaign: str, row: str, console: Console) -> None:
+def _say_retake(args: Namespace, campaign: Campaign, row: str, console: Console) -> None:
     """Say how a video that was rejected is made again."""
     if not (args.because or args.note):
         console.print("--because and --note say what to change in the brief")
-    again = suggest("retake", campaign, row)
+    again = suggest("retake", campaign.name, row, *service_of(campaign))
     console.print(f"`{plain(again)}` makes another, at a price that is asked about")

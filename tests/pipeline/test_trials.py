@@ -68,6 +68,7 @@ def test_a_campaign_that_is_real_is_not_mixed_with_a_trial(
     assert (named.status, named.json["exit"], retake.status) == (4, 4, 2)
     assert f"--campaign {name}-sandbox" in named.err
     assert "leave --sandbox out" in retake.err
+    assert "callsheet retake" not in retake.err, "what was typed is refused again"
 
 
 def test_a_plan_saved_in_a_trial_is_not_paid_for(
@@ -94,6 +95,9 @@ def test_what_was_tried_can_be_taken_again(at_home: Desk, name: str) -> None:
     told = at_home.call("explain", name, "r001")
     assert (alone.status, approved.status, taken.status) == (2, 4, 0), taken.err
     assert "say --sandbox" in alone.err
+    assert f"callsheet retake {name} r001 --yes --sandbox" in alone.err
+    rejected = at_home.call("review", name, "r001", "reject", "--because", "voice")
+    assert f"`callsheet retake {name} r001 --sandbox` makes another" in rejected.out
     assert "was only tried with --sandbox" in approved.err
     assert at_home.rows(name)["r001"]["take"] == 2
     assert f"callsheet retake {name} r001 --run --sandbox" in told.out
