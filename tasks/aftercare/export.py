@@ -159,9 +159,11 @@ def _tagged(address: str, tags: Mapping[str, str | None]) -> str:
         parts = urlsplit(address)
     except ValueError:
         return address
-    own = parse_qsl(parts.query, keep_blank_values=True)
-    new = [(name, tag) for name, tag in tags.items() if tag and name not in dict(own)]
-    return urlunsplit(parts._replace(query=urlencode([*own, *new])))
+    own = dict(parse_qsl(parts.query, keep_blank_values=True))
+    new = [(name, tag) for name, tag in tags.items() if tag and name not in own]
+    # What is in the address stays letter by letter, and `{macros}` of ad platforms stay readable.
+    query = "&".join(filter(None, (parts.query, urlencode(new, safe="{}"))))
+    return urlunsplit(parts._replace(query=query))
 
 
 # Writes campaign data of the ledger for spreadsheets and programs.

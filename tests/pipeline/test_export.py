@@ -74,6 +74,17 @@ def test_what_an_ad_platform_needs_is_exported(desk: Desk, name: str) -> None:
     assert other["landing_url"] == other["click_url"] == "https://[shop/k"
 
 
+def test_the_address_of_a_click_keeps_its_letters_and_macros_when_tags_are_added(
+    desk: Desk, name: str
+) -> None:
+    cells = ",https://shop.example/k?q=a%20b&flag&ad={{ad.id}},{{ad.name}}"
+    text = simple_sheet(1, columns=",x_click_url,x_utm_content", cells=cells)
+    assert desk.run(desk.sheet(f"{name}.csv", text)).status == 0
+    [line] = desk.call("export", name, "--what", "traffic", "--format", "jsonl").lines
+    address = "https://shop.example/k?q=a%20b&flag&ad={{ad.id}}&utm_content={{ad.name}}"
+    assert line["landing_url"] == address
+
+
 @pytest.mark.merge
 def test_a_row_is_explained_with_what_decided_and_what_to_do(desk: Desk, name: str) -> None:
     assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(1))).status == 0
