@@ -16,6 +16,7 @@ from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.aftercare.archive import VideosZip, rows_to_take
 from callsheet.tasks.aftercare.contact_sheet import SheetVideo, as_html, videos_on_sheet
+from callsheet.tasks.aftercare.explain import service_of
 from callsheet.tasks.aftercare.export import (
     BINARY,
     Format,
@@ -88,7 +89,7 @@ def _zip(args: Namespace) -> int:
     place = "stdout" if args.zip == "-" else args.zip
     say(f"{count(made.videos, 'video')} of {name} in {place} ({say_bytes(made.size)})")
     if missing:
-        remedy = suggest("verify", name, "--repair")
+        remedy = suggest("verify", name, "--repair", *service_of(made.campaign))
         say(f"{count(missing, 'file is', 'files are')} missing: {', '.join(made.missing[:5])}")
         say(f"status.csv in the ZIP says why; `{remedy}` fetches them again, free")
     if args.json:

@@ -14,6 +14,7 @@ from callsheet.deployments.commands.options import sandbox_for, settings_of
 from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
+from callsheet.tasks.aftercare.explain import service_of
 from callsheet.tasks.aftercare.findings import Finding, Repairs
 from callsheet.tasks.aftercare.repairs import plan_repairs, repair
 from callsheet.tasks.campaign.selection import check_chosen
@@ -73,9 +74,9 @@ def _show(found: Repairs, console: Console) -> None:
         for file in found.extra[:SHOWN]:
             console.print(f"  {plain(_short(file.uri))} ({file.bytes} bytes)")
     if found.exit_status == 3:
+        again = suggest("verify", name, "--repair", *service_of(found.campaign))
         console.print(
-            f"`{suggest('verify', name, '--repair')}` fetches again, free, what the service still "
-            "has"
+            f"`{plain(again)}` fetches again, free, what the service still has"
             if not any(one.left or one.done for one in problems)
             else "what is left needs your attention: see above"
         )

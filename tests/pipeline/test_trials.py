@@ -104,6 +104,18 @@ def test_what_was_tried_can_be_taken_again(at_home: Desk, name: str) -> None:
     assert at_home.call("reconcile", name, "--sandbox").status == 0
 
 
+def test_files_of_a_trial_that_are_missing_are_fetched_by_what_is_suggested(
+    at_home: Desk, name: str
+) -> None:
+    trial(at_home, at_home.sheet(f"{name}.csv", simple_sheet(1)))
+    Path(at_home.rows(name)["r001"]["deliveries"][0]["uri"]).unlink()
+    for told in (at_home.call("export", name, "--zip", "videos.zip"), at_home.call("verify", name)):
+        assert told.status == 3
+        (repair,) = re.findall(r"`callsheet (verify .*?)`", told.out + told.err)
+    assert at_home.call(*repair.split()).status == 0
+    assert at_home.call("verify", name).status == 0
+
+
 def test_videos_of_a_trial_are_not_taken_back_for_real_ones(
     desk: Desk, at_home: Desk, service: Sandbox, name: str
 ) -> None:
