@@ -28,7 +28,7 @@ from callsheet.tasks.aftercare.pictures import Pictures
 from callsheet.tasks.campaign.selection import check_chosen
 from callsheet.tasks.ledger.row_filter import RowFilter
 from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.runtime.files import whole_file
+from callsheet.tasks.runtime.files import check_not_sheet, whole_file
 from callsheet.tasks.runtime.redact import say
 from callsheet.tasks.runtime.suggest import again_with, suggest
 from callsheet.tasks.store import open_store
@@ -70,6 +70,7 @@ async def _export(args: Namespace) -> tuple[str, int, Format]:
             lines = await at.read(query, out=sys.stdout.buffer)
             sys.stdout.buffer.flush()
         else:
+            check_not_sheet(args.output, campaign.sheet)
             with whole_file(Path(args.output)) as file:
                 lines = await at.read(query, out=file)
     return campaign.name, lines, format

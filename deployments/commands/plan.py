@@ -44,6 +44,7 @@ from callsheet.tasks.campaign.stored_plans import (
 from callsheet.tasks.campaign.validity import moved_since
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError, SpendRefused
+from callsheet.tasks.runtime.files import check_not_sheet
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say, unsigned
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
@@ -62,6 +63,7 @@ def main(args: Namespace) -> int:
 
 def _main(args: Namespace) -> int:
     console = console_for(args)
+    check_not_sheet(args.output or "", args.sheet)
     with settings_for(args) as settings:
         if note := ledger_note(settings, args.sheet):
             say(str(note))

@@ -47,6 +47,14 @@ def write_whole(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def check_not_sheet(output: str, sheet: str | None) -> None:
+    """Raise BadInput if a file to write is the sheet of a campaign: its rows would be lost."""
+    if sheet and Path(output).is_file() and Path(output).resolve() == Path(sheet).resolve():
+        raise BadInput(
+            f"{output} is the sheet itself, and would be replaced", remedy="name another file"
+        )
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that gets its name when it is complete; raise BadInput if that fails.

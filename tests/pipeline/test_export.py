@@ -74,6 +74,17 @@ def test_what_an_ad_platform_needs_is_exported(desk: Desk, name: str) -> None:
     assert other["landing_url"] == other["click_url"] == "https://[shop/k"
 
 
+def test_no_output_takes_the_place_of_the_sheet(desk: Desk, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+    assert desk.run(sheet).status == 0
+    before = (desk.folder / f"{name}.csv").read_bytes()
+    for words in (("export", name, "-o", f"./{name}.csv"), ("plan", sheet, "-o", f"{name}.csv")):
+        refused = desk.call(*words)
+        assert refused.status == 2
+        assert f"{name}.csv is the sheet itself, and would be replaced" in refused.err
+    assert (desk.folder / f"{name}.csv").read_bytes() == before
+
+
 def test_the_address_of_a_click_keeps_its_letters_and_macros_when_tags_are_added(
     desk: Desk, name: str
 ) -> None:
