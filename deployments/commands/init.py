@@ -161,10 +161,11 @@ def _write_sheet(args: Namespace, form: _Form, sheet: Path) -> str:
         str(EACH * len(languages)),
         _read_budget,
     )
-    words: list[str] = []
+    # The answers may have chosen the sandbox, too.
+    words = ["--sandbox"] if args.sandbox else []
     if sheet.suffix == ".csv":
         text = example_csv(tool, languages)
-        words = ["--budget", as_text(budget)]
+        words += ["--budget", as_text(budget)]
     else:
         text = _SHEET.format(sheet=sheet) + example_yaml(tool, languages, budget)
     if form.may_write(sheet):
