@@ -193,7 +193,6 @@ def test_a_refused_run_leaves_the_sheet_to_its_campaign(stage: Place) -> None:
     'rows = [row for row in rows if row.take or row.state == "approved"] or rows',
     "rows = list(rows)",
 )
-@pytest.mark.safeguard("tasks/campaign/sheet_verb.py", "retire=False,", "retire=True,")
 @pytest.mark.merge
 def test_a_refused_run_retires_no_row(stage: Place) -> None:
     stage.write({"id": "a", **OTHER})
