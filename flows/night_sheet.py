@@ -507,13 +507,11 @@ class NightSheet:
             canary="yes" if at.inbox.canary and approves else None,
             waves=at.inbox.waves if approves else None,
             sandbox=at.sandbox,
-            typed=("--sandbox",) if at.sandbox else (),
         )
 
     def _by_hand(self, campaign: str) -> str:
         """Return the command with which a person runs the sheet and approves it."""
-        typed = ("--sandbox",) if self._at.sandbox else ()
-        return suggest_run(self._entry.address, campaign, *typed)
+        return suggest_run(self._entry.address, campaign)
 
     async def _find(self) -> Campaign | None:
         if self._campaign is None:

@@ -15,8 +15,8 @@ from callsheet.tasks.aftercare.findings import DRIFT
 from callsheet.tasks.aftercare.repairs import refresh_for_plan
 from callsheet.tasks.aftercare.waiting import WAITING
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.quotes import check_budget, cost_at_most, is_within, shortage
-from callsheet.tasks.campaign.report import say_elsewhere, sums_of
+from callsheet.tasks.campaign.quotes import check_budget, is_within, shortage
+from callsheet.tasks.campaign.report import cost_at_most, say_elsewhere, sums_of
 from callsheet.tasks.campaign.stored_plans import plan_from, plan_with_prices
 from callsheet.tasks.campaign.values import Canary, Plan
 from callsheet.tasks.runtime.errors import NotApproved

@@ -14,7 +14,8 @@ from callsheet.flows.interface import Credits, amount_of
 from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.approver import ApprovePlan
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.quotes import check_budget, cost_at_most, is_within
+from callsheet.tasks.campaign.quotes import check_budget, is_within
+from callsheet.tasks.campaign.report import cost_at_most
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.values.amounts import count

@@ -104,8 +104,9 @@ def main(args: Namespace) -> int:
     if form.asks:
         say("Five questions. Press Enter to take the answer in brackets.")
     args.profile = args.profile or PROFILE
-    suggest_for(args.profile, sandbox=args.sandbox)
     profile = _write_profile(args, form)
+    # The answers may have chosen the sandbox, too.
+    suggest_for(args.profile, sandbox=args.sandbox)
     next_command = _write_sheet(args, form, sheet)
     console.print(f"next, type: {plain(next_command)}")
     if args.json:
@@ -161,11 +162,10 @@ def _write_sheet(args: Namespace, form: _Form, sheet: Path) -> str:
         str(EACH * len(languages)),
         _read_budget,
     )
-    # The answers may have chosen the sandbox, too.
-    words = ["--sandbox"] if args.sandbox else []
+    words: list[str] = []
     if sheet.suffix == ".csv":
         text = example_csv(tool, languages)
-        words += ["--budget", as_text(budget)]
+        words = ["--budget", as_text(budget)]
     else:
         text = _SHEET.format(sheet=sheet) + example_yaml(tool, languages, budget)
     if form.may_write(sheet):

@@ -82,7 +82,9 @@ async def perform(at: Session, operation: Operation[Any]) -> Document:
 
 
 def _made_again(video_id: str | None, changed: Collection[str]) -> str:
-    """Return the command after which a video shows an edit: only another content is made anew."""
+    """Return the command that makes a video show an edit: a new script or topic is rendered again,
+    everything else is exported again.
+    """
     named = str(plain(video_id))
     if {"script", "topic"}.isdisjoint(changed):
         return suggest("video render", named)

@@ -72,9 +72,8 @@ async def propose(
             asked = await asking(opened, wanted)
     before = {} if shown is None else {line.row: Price(line.priced) for line in shown.spending}
     prices = {row.row: before.get(row.row) for row in wanted} | asked
-    lines = tuple(_at_price(line, prices.get(line.row)) for line in plan.lines)
-    price, tolerance = settings.credit_price, settings.quote_tolerance
-    plan = replace(plan, lines=lines, credit_price=price, tolerance=tolerance)
+    lines = (_at_price(line, prices.get(line.row)) for line in plan.lines)
+    plan = replace(plan, lines=tuple(lines)).under(settings)
     terms = terms_in(settings)
     if not terms.has_limits:
         return plan

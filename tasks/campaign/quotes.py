@@ -203,12 +203,6 @@ def is_within(plan: Plan, at_most: Decimal | None) -> bool:
     return at_most is not None and not plan.unpriced and plan.most <= at_most
 
 
-def cost_at_most(plan: Plan) -> str:
-    """Return what a plan costs and, where that is more, what it may cost at most."""
-    total = in_credits(plan.total)
-    return total if plan.most == plan.total else f"{total}, at most {as_text(plan.most)},"
-
-
 def _without(plan: Plan) -> str:
     """Return the selection that leaves out the rows without a price."""
     return ",".join(f"!{line.row}" for line in plan.spending if line.priced is None)

@@ -230,6 +230,12 @@ def say_limits(plan: Plan) -> list[str]:
     return [say(one) for one in plan.accounts]
 
 
+def cost_at_most(plan: Plan) -> str:
+    """Return what a plan costs and, where that is more, what it may cost at most."""
+    total = in_credits(plan.total)
+    return total if plan.most == plan.total else f"{total}, at most {as_text(plan.most)},"
+
+
 def sums_of(plan: Plan) -> list[str]:
     """Return what a plan comes to, a sentence each: videos, lengths, account and budget.
 

@@ -102,6 +102,7 @@ def _as_shown(
     lines show their rows as they are now.
     """
     now = with_known_prices(shown, plan_of_sheet(connection, options, sheet=sheet), {})
+    now = replace(now, tolerance=shown.tolerance)
     if before is not None:
         now = replace(now, changes=before.changes, unsynced=before.unsynced)
     if moved := moved_since(shown, now):

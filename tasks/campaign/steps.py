@@ -110,7 +110,7 @@ async def plan_step(run: Run, campaign: str) -> None:
         # Other campaigns may have approved its rows since. Whoever approves is taken to have seen
         # what a plan says of that, and `--yes` sees nothing.
         await _matched(run, sheet)
-    run.go_by(replace(plan, credit_price=at.settings.credit_price))
+    run.go_by(plan.under(at.settings))
     if plan.moves_anything:
         await run.meet_starter()
 

@@ -63,8 +63,7 @@ def with_known_prices(shown: Plan, now: Plan, asked: Mapping[str, Price]) -> Pla
         return at_price(line, asked.get(line.row) or Price(known.get(line.row)))
 
     now = as_found(shown, now)
-    lines = tuple(map(put_in, now.lines))
-    return hold_back(replace(now, lines=lines, tolerance=shown.tolerance), choose=True)
+    return hold_back(replace(now, lines=tuple(map(put_in, now.lines))), choose=True)
 
 
 def unquoted_rows(plan: Plan, *, accepts_limits: bool) -> list[str]:
@@ -123,7 +122,7 @@ async def plan_unpriced(
         sheet = await name_campaign(ledger, sheet, options)
     match = await match_sheet(ledger, sheet, options, settings)
     plan = await plan_sheet(ledger, sheet, options)
-    return PricedPlan(sheet, replace(plan, credit_price=settings.credit_price), match)
+    return PricedPlan(sheet, plan.under(settings), match)
 
 
 async def plan_with_prices(
@@ -189,7 +188,7 @@ async def price_plan(
     # The canary is the cheapest row of its kind, which takes prices.
     plan = hold_back(priced(plan, prices), choose=True) if prices else plan
     balance = await ask_balance(service) if plan.spending else None
-    return sheet, replace(plan, balance=balance, tolerance=settings.quote_tolerance)
+    return sheet, replace(plan, balance=balance)
 
 
 # Changes of the ledger that are about plans of the board, each one transaction: begun, replaced.

@@ -14,6 +14,7 @@ from callsheet.tasks.ledger.earlier_takes import EarlierTake
 from callsheet.tasks.ledger.present_rows import PresentRow
 from callsheet.tasks.ledger.reviews import Review
 from callsheet.tasks.ledger.values import Pace, State
+from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.amounts import CreditPrice, as_number, count, in_credits, is_above
 from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import EditOf
@@ -209,7 +210,7 @@ class Plan:
     pace: Pace | None = None
     #: How many more takes it has approved of each row, for renders that fail at the service.
     retry_failed: int = 0
-    #: How far a price may rise after the approval, as a part of it.
+    #: How far a price may rise after its approval, as a fraction of it.
     tolerance: Decimal = Decimal(0)
     #: Who approved it, in words for the history of its rows.
     by: str = ""
@@ -232,6 +233,10 @@ class Plan:
     def approved(self, by: str, *, plan_id: str | None = None) -> Plan:
         """Return the plan with who approved it, as a stored plan where it is one already."""
         return replace(self, by=by, id=plan_id)
+
+    def under(self, settings: Settings) -> Plan:
+        """Return the plan with what a credit costs, and how far prices may rise, by settings."""
+        return replace(self, credit_price=settings.credit_price, tolerance=settings.quote_tolerance)
 
     @property
     def committed_as(self) -> str:

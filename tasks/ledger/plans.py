@@ -302,8 +302,8 @@ def plans_of(
 def waiting_plans(connection: Connection, *, limit: int) -> list[KeptPlan]:
     """Return plans that wait for approval, the newest first, without their documents.
 
-    Of each campaign the newest alone, also where its prices have expired: then it is asked for
-    again where it is approved.
+    Only the newest of each campaign, even if its prices have expired: then it has to be planned
+    again before it can be approved.
     """
     newer = plans.alias("newer")
     later = select(newer.c.id).where(

@@ -51,7 +51,8 @@ def check_not_sheet(output: str, sheet: str | None) -> None:
     """Raise BadInput if a file to write is the sheet of a campaign: its rows would be lost."""
     if sheet and Path(output).is_file() and Path(output).resolve() == Path(sheet).resolve():
         raise BadInput(
-            f"{output} is the sheet itself, and would be replaced", remedy="name another file"
+            f"{output} is the sheet itself, and would be replaced; nothing was written",
+            remedy="name another file",
         )
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 #: The options that every command needs here; of the process, since its threads suggest as well.
 _always: list[str] = []
 
-#: Whether the local sandbox is what makes videos here, and the commands that are told so.
+#: Whether the command that was typed uses the local sandbox, and the commands that take that.
 _sandbox: list[bool] = [False]
 TOLD_SANDBOX = frozenset((
     "adopt", "approve", "board", "cancel", "costs", "init", "mcp", "nightly", "plan", "prune",
@@ -25,7 +25,7 @@ _reader: list[Literal["command", "flow"]] = ["command"]
 
 
 def suggest_for(profile: str | None, *, sandbox: bool = False, flow: bool = False) -> None:
-    """Have every suggestion from now on name the profile, or `sandbox`, that its reader works with.
+    """Have every suggestion from now on name the profile and the sandbox its reader works with.
 
     For a `flow` that Prefect runs, what is to be added is a parameter and no option.
     """
@@ -61,9 +61,9 @@ def suggest(command: str, *words: str) -> str:
     `command` may hold the verb too ("video show"). A word that begins with a dash is an option
     where it is written here, and a value where it comes from a campaign or a sheet.
     """
-    more = [] if "--profile" in words else [*_always]
-    if _sandbox[0] and command.partition(" ")[0] in TOLD_SANDBOX and "--sandbox" not in words:
-        more.append("--sandbox")
+    told = _sandbox[0] and command.partition(" ")[0] in TOLD_SANDBOX
+    more = ["--sandbox"] if told and "--sandbox" not in words else []
+    more += [] if "--profile" in words else _always
     return " ".join(("callsheet", command, *map(shlex.quote, (*words, *more))))
 
 

@@ -271,14 +271,17 @@ def test_nothing_is_paid_where_the_free_change_before_it_fails(made: Place) -> N
     assert made.bought() == 1
 
 
-def test_what_an_edit_changed_before_it_was_refused_is_said(made: Place) -> None:
-    made.studio.plan_fault(on="export", do="no-credits")
+@pytest.mark.parametrize(("call", "changed"), [("export", True), ("patch", False)])
+def test_what_an_edit_changed_before_it_was_refused_is_said(
+    made: Place, call: str, changed: bool
+) -> None:
+    made.studio.plan_fault(on=call, do="no-credits")
     ended = made.run(title="Summer")
     row = made.row()
     made.studio.clear_faults()
     again = made.run(title="Summer")
     assert (ended.status, row["state"], again.status) == (3, "held", 0), ended.err
-    assert "the service has the new title already" in row["reason"]
+    assert ("the service has the new title already" in row["reason"]) is changed
     assert made.bought() == 1
 
 

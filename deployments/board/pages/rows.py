@@ -103,7 +103,9 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
         "reasons": REASONS,
         "may_retake": board.who.may("reviewer") and own.state in RETAKEABLE and own.enabled,
         "may_cancel": board.who.may("approver") and own.state in LIVE | {"ready"},
-        "may_settle": own.state == "uncertain" and own.take and board.who.may("approver"),
+        "may_settle": own.state == "uncertain"
+        and own.take is not None
+        and board.who.may("approver"),
         "refused": None,
     }
 
